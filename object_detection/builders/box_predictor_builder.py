@@ -1,0 +1,65 @@
+"""Builds the second stage's predictor."""
+
+from object_detection.builders import hyperparams_builder
+from object_detection.predictors.heads.box_head import BoxHead
+from object_detection.predictors.heads.class_head import ClassHead
+from object_detection.predictors.heads.mask_head import MaskHead
+from object_detection.predictors.mask_rcnn_box_predictor import MaskRCNNBoxPredictor
+from object_detection.protos import box_predictor_pb2
+
+
+def build(config: box_predictor_pb2.BoxPredictor, is_training: bool,
+          num_classes: int) -> MaskRCNNBoxPredictor:
+    """Builds the predictor named by `box_predictor_oneof`.
+
+    Raises:
+        ValueError: if none or one outside this family is set, or its settings cannot work.
+    """
+    kind = config.WhichOneof("box_predictor_oneof")
+    if kind not in _BUILDERS:
+        raise ValueError(f"second_stage_box_predictor: set one of {sorted(_BUILDERS)}, got "
+                         f"{kind or 'none of them'}")
+    return _BUILDERS[kind](getattr(config, kind), is_training, num_classes)
+
+
+def _mask_rcnn(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool,
+               num_classes: int) -> MaskRCNNBoxPredictor:
+    name = "mask_rcnn_box_predictor"
+    if config.predict_keypoints:
+        raise ValueError(f"{name}.predict_keypoints: there is no keypoint head; set it to false")
+    if not config.HasField("fc_hyperparams"):
+        raise ValueError(f"{name}.fc_hyperparams: must be set (op: FC, regularizer, initializer)")
+    if config.box_code_size != 4:
+        raise ValueError(f"{name}.box_code_size: boxes have 4 numbers, got {config.box_code_size}")
+    keep = config.dropout_keep_probability
+    if config.use_dropout and not 0.0 < keep <= 1.0:
+        raise ValueError(f"{name}.dropout_keep_probability: want above 0 and at most 1, got {keep}")
+    return MaskRCNNBoxPredictor(
+        hyperparams=hyperparams_builder.build(config.fc_hyperparams, is_training),
+        box_head=BoxHead(num_classes, config.share_box_across_classes),
+        class_head=ClassHead(num_classes),
+        mask_head=_mask_head(config, is_training, num_classes, name),
+        dropout_keep_probability=keep if config.use_dropout else None)
+
+
+def _mask_head(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool,
+               num_classes: int, name: str) -> MaskHead | None:
+    if not config.predict_instance_masks:
+        return None
+    if not config.HasField("conv_hyperparams"):
+        raise ValueError(f"{name}.conv_hyperparams: must be set for predict_instance_masks "
+                         "(op: CONV, regularizer, initializer)")
+    if config.mask_prediction_num_conv_layers < 1:
+        raise ValueError(f"{name}.mask_prediction_num_conv_layers: want at least 1, got "
+                         f"{config.mask_prediction_num_conv_layers}")
+    return MaskHead(
+        num_classes=num_classes,
+        hyperparams=hyperparams_builder.build(config.conv_hyperparams, is_training),
+        mask_height=config.mask_height, mask_width=config.mask_width,
+        num_conv_layers=config.mask_prediction_num_conv_layers,
+        conv_depth=config.mask_prediction_conv_depth,
+        class_agnostic=config.masks_are_class_agnostic,
+        convolve_then_upsample=config.convolve_then_upsample_masks)
+
+
+_BUILDERS = {"mask_rcnn_box_predictor": _mask_rcnn}

@@ -1,0 +1,67 @@
+"""What a backbone gives to the two-stage meta-architecture."""
+
+import abc
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+
+class FasterRCNNFeatureExtractor(abc.ABC):
+    """The two halves of a backbone: image to maps, and cropped region to box features.
+
+    Both halves ask for their variables by name and are called inside a scope of the model's
+    variable store: `FirstStageFeatureExtractor` and `SecondStageFeatureExtractor`.
+    """
+
+    @abc.abstractmethod
+    def preprocess(self, images: tf.Tensor) -> tf.Tensor:
+        """Maps float32 pixels in 0..255, [..., channels], to the values the network wants."""
+
+    @abc.abstractmethod
+    def feature_maps(self, pixels: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the maps that regions are proposed on and cropped from, finest first.
+
+        Args:
+            pixels: float [B, H, W, channels], preprocessed.
+        Returns:
+            float [B, h, w, depth] each; a C4 extractor returns one, a pyramid several.
+        """
+
+    @abc.abstractmethod
+    def box_features(self, crops: tf.Tensor) -> tf.Tensor:
+        """Runs the half behind the crop: float [regions, h, w, depth] to [regions, h', w', depth']."""
+
+    @property
+    @abc.abstractmethod
+    def min_image_side(self) -> int:
+        """Smallest height and width in pixels that gives maps of a usable size."""
+
+    def classification_names(self, variables: Mapping[str, tf.Variable]) -> dict[str, tf.Variable]:
+        """Returns the backbone's variables by their names in a classification checkpoint.
+
+        A slim classification checkpoint has the same names without the stage in front. Both
+        stages may hold a layer of that name; each then starts from the same values.
+        """
+        found = {}
+        for name, variable in variables.items():
+            stage, _, rest = name.partition("/")
+            if stage in (FIRST_STAGE_SCOPE, SECOND_STAGE_SCOPE):
+                found[rest] = variable
+        return found
+
+
+FIRST_STAGE_SCOPE = "FirstStageFeatureExtractor"
+SECOND_STAGE_SCOPE = "SecondStageFeatureExtractor"
+
+
+def check_image_side(name: str, pixels: tf.Tensor, smallest: int) -> None:
+    """Refuses images that a network cannot see, as far as the size is known when tracing.
+
+    Raises:
+        ValueError: if the static height or width is under `smallest`.
+    """
+    for axis, what in ((1, "height"), (2, "width")):
+        size = pixels.shape[axis]
+        if size is not None and size < smallest:
+            raise ValueError(f"{name}: image {what} after resizing must be at least {smallest} "
+                             f"pixels, got {size}; raise the size in image_resizer")

@@ -1,0 +1,21 @@
+"""How regions are cut out of feature maps."""
+
+import abc
+
+import tensorflow as tf
+
+
+class RoiCropper(abc.ABC):
+    """Turns boxes and feature maps into one crop of fixed size per box."""
+
+    @abc.abstractmethod
+    def crop(self, features: list[tf.Tensor], boxes_normalized: tf.Tensor) -> tf.Tensor:
+        """Crops every region.
+
+        Args:
+            features: float [B, h, w, depth] each, finest first.
+            boxes_normalized: float32 [B, P, 4], relative to the padded network input, which is
+                what the maps cover.
+        Returns:
+            float [B * P, crop height, crop width, depth], image by image.
+        """

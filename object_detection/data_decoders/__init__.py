@@ -1,0 +1,1 @@
+"""Decoders of the records that the input pipeline reads."""

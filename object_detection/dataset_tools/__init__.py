@@ -1,0 +1,1 @@
+"""Converters from annotation formats to TFRecord files, over one common writer."""

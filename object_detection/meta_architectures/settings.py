@@ -1,0 +1,63 @@
+"""What a two-stage detector is put together from."""
+
+import dataclasses
+
+from object_detection.core.feature_extractor import FasterRCNNFeatureExtractor
+from object_detection.core.resizers import Resizer
+from object_detection.core.roi_cropper import RoiCropper
+from object_detection.meta_architectures.losses import BoxClassifierLoss, MaskLoss, RpnLoss
+from object_detection.meta_architectures.proposals import Proposer, ProposalSampler
+from object_detection.meta_architectures.results import DetectionPostprocessor
+from object_detection.meta_architectures.rpn import RegionProposalNetwork
+from object_detection.predictors.mask_rcnn_box_predictor import MaskRCNNBoxPredictor
+
+
+@dataclasses.dataclass(frozen=True)
+class DetectorSettings:
+    """Numbers and switches of the meta-architecture itself.
+
+    Attributes:
+        num_classes: foreground classes C.
+        number_of_stages: 1 proposes regions, 2 adds boxes and classes, 3 adds masks.
+        is_training: predict on sampled proposals instead of the best.
+        clip_anchors: in training, cut anchors at the image's edge instead of dropping those that
+            cross it (at inference they are always cut).
+        masks_cropped_in_true_frame: fault of the original, see docs/differences.md.
+        resize_masks: ground truth masks may come in the size of the images before resizing.
+        raw_detections_in_predict: add `raw_detection_boxes` of every class to the predictions.
+    """
+
+    num_classes: int
+    number_of_stages: int
+    is_training: bool
+    clip_anchors: bool = False
+    masks_cropped_in_true_frame: bool = False
+    resize_masks: bool = True
+    raw_detections_in_predict: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstStage:
+    """Image to proposals."""
+
+    resizer: Resizer
+    extractor: FasterRCNNFeatureExtractor
+    rpn: RegionProposalNetwork
+    proposer: Proposer
+    loss: RpnLoss
+
+
+@dataclasses.dataclass(frozen=True)
+class SecondStage:
+    """Proposals to boxes, classes and masks.
+
+    Attributes:
+        sampler: None: all proposals are trained on (hard example mining chooses later).
+    """
+
+    cropper: RoiCropper
+    predictor: MaskRCNNBoxPredictor
+    postprocessor: DetectionPostprocessor
+    loss: BoxClassifierLoss
+    mask_loss: MaskLoss | None
+    sampler: ProposalSampler | None

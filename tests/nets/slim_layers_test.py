@@ -1,0 +1,103 @@
+"""Layers against values worked out by hand."""
+
+import numpy as np
+import tensorflow as tf
+
+from object_detection.nets import slim_layers as layers
+from object_detection.nets.variable_store import VariableStore
+
+ONES = tf.ones_initializer()
+
+
+def test_conv2d_adds_biases_then_activates():
+    store = VariableStore()
+    image = tf.constant([1.0, -3.0], shape=[1, 1, 2, 1])
+    with store.scope("n"):
+        got = layers.conv2d(image, 1, 1, weights_initializer=ONES,
+                            biases_initializer=tf.constant_initializer(1.0), scope="c")
+    assert np.ravel(got).tolist() == [2.0, 0.0]  # 1 + 1; relu(-3 + 1)
+    assert list(store.by_name) == ["n/c/weights", "n/c/biases"]
+
+
+def test_a_frozen_batch_norm_folds_into_the_kernel():
+    store = VariableStore()
+    norm = layers.BatchNorm(is_training=False, epsilon=0.0, scale=True)
+
+    def run(x):
+        with store.scope("n"):
+            return layers.conv2d(x, 1, 1, normalizer=norm, activation_fn=None,
+                                 weights_initializer=ONES, scope="c")
+
+    image = tf.constant([1.0, 5.0], shape=[1, 1, 2, 1])
+    run(image)
+    values = {"gamma": 3.0, "beta": 0.5, "moving_mean": 1.0, "moving_variance": 4.0}
+    for name, value in values.items():
+        store.by_name[f"n/c/BatchNorm/{name}"].assign([value])
+    # (x - 1) / 2 * 3 + 0.5
+    np.testing.assert_allclose(np.ravel(run(image)), [0.5, 6.5])
+
+
+def test_gamma_of_a_frozen_batch_norm_still_gets_its_gradient():
+    store = VariableStore()
+    norm = layers.BatchNorm(is_training=False, epsilon=0.0, scale=True)
+    image = tf.constant([1.0, 5.0], shape=[1, 1, 2, 1])
+    with tf.GradientTape() as tape, store.scope("n"):
+        total = tf.reduce_sum(layers.conv2d(image, 1, 1, normalizer=norm, activation_fn=None,
+                                            weights_initializer=ONES, scope="c"))
+    # mean 0 and variance 1: d sum / d gamma = 1 + 5
+    assert tape.gradient(total, store.by_name["n/c/BatchNorm/gamma"]).numpy() == [6.0]
+
+
+def test_a_trained_batch_norm_uses_the_batch_and_moves_the_statistics():
+    store = VariableStore()
+    norm = layers.BatchNorm(is_training=True, decay=0.9, epsilon=0.0)
+    image = tf.constant([0.0, 2.0], shape=[1, 1, 2, 1])
+    with store.scope("n"):
+        got = layers.conv2d(image, 1, 1, normalizer=norm, activation_fn=None,
+                            weights_initializer=ONES, scope="c")
+    np.testing.assert_allclose(np.ravel(got), [-1.0, 1.0], atol=1e-5)  # mean 1, deviation 1
+    np.testing.assert_allclose(store.by_name["n/c/BatchNorm/moving_mean"], [0.1], atol=1e-6)
+    # 0.9 * 1 + 0.1 * 2: of two values 0 and 2 the unbiased variance is 2
+    np.testing.assert_allclose(store.by_name["n/c/BatchNorm/moving_variance"], [1.1], atol=1e-6)
+
+
+def test_conv2d_same_samples_the_same_pixels_for_odd_and_even_sizes():
+    row = tf.reshape(tf.range(1.0, 7.0), [1, 1, 6, 1])
+    store = VariableStore()
+    with store.scope("n"), layers.arg_scope(
+            [layers.conv2d], weights_initializer=ONES, activation_fn=None):
+        even = layers.conv2d_same(row, 1, 3, stride=2, scope="c")
+        odd = layers.conv2d_same(row[:, :, :5], 1, 3, stride=2, scope="c")
+    # centred on pixels 1, 3, 5: (0+1+2), (2+3+4), (4+5+6) and, one pixel shorter, (4+5+0)
+    assert np.ravel(even).tolist() == [3.0, 9.0, 15.0]
+    assert np.ravel(odd).tolist() == [3.0, 9.0, 9.0]
+
+
+def test_separable_conv2d_filters_each_channel_then_mixes_them():
+    store = VariableStore()
+    image = tf.constant([1.0, 10.0], shape=[1, 1, 1, 2])
+    with store.scope("n"):
+        got = layers.separable_conv2d(image, 1, 1, activation_fn=None, weights_initializer=ONES,
+                                      scope="s")
+        alone = layers.separable_conv2d(image, None, 1, activation_fn=None,
+                                        weights_initializer=ONES, scope="d")
+    assert np.ravel(got).tolist() == [11.0]
+    assert np.ravel(alone).tolist() == [1.0, 10.0]
+    assert list(store.by_name) == ["n/s/depthwise_weights", "n/s/pointwise_weights", "n/s/biases",
+                                   "n/d/depthwise_weights", "n/d/biases"]
+
+
+def test_fully_connected_of_no_rows_is_empty():
+    store = VariableStore()
+    with store.scope("n"):
+        got = layers.fully_connected(tf.zeros([0, 3]), 2, scope="f")
+    assert got.shape == [0, 2]
+
+
+def test_l2_regularizer_is_half_the_squared_sum():
+    store = VariableStore()
+    with store.scope("n"):
+        layers.fully_connected(tf.zeros([1, 2]), 1, weights_initializer=ONES,
+                               weights_regularizer=layers.l2_regularizer(0.5), scope="f")
+    (loss,) = store.regularization_losses()
+    assert loss.numpy() == 0.5  # 0.5 * (1 + 1) / 2
