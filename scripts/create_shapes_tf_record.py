@@ -4,7 +4,8 @@ Example:
 
     python scripts/create_shapes_tf_record.py --output_dir=shapes --num_train=500 --num_val=100
 
-writes shapes/train.record, shapes/val.record, shapes/label_map.pbtxt and a few sample pictures.
+writes shapes/train.record, shapes/val.record, shapes/label_map.pbtxt, and a few pictures in
+shapes/samples (as they are) and shapes/samples_labelled (with what they show).
 The classes are circle, square, triangle and star.
 """
 

@@ -60,7 +60,8 @@ def write(path, examples):
 
 def reader(path, extra="shuffle: false num_epochs: 1"):
     return text_format.Parse(
-        f'tf_record_input_reader {{ input_path: "{path}" }} {extra}', input_reader_pb2.InputReader())
+        f'tf_record_input_reader {{ input_path: "{path}" }} {extra}',
+        input_reader_pb2.InputReader())
 
 
 def model_of(resizer, num_classes=3):

@@ -1,4 +1,4 @@
-"""Finds fixtures and data sets that lie beside the checkout, and skips tests where they are absent."""
+"""Finds fixtures and data sets beside the checkout, and skips tests where they are absent."""
 
 import os
 import pathlib

@@ -25,7 +25,7 @@ from object_detection.meta_architectures.losses import (
     MaskLoss,
     RpnLoss,
 )
-from object_detection.meta_architectures.proposals import Proposer, ProposalSampler
+from object_detection.meta_architectures.proposals import ProposalSampler, Proposer
 from object_detection.meta_architectures.results import DetectionPostprocessor
 from object_detection.meta_architectures.rpn import RegionProposalNetwork
 from object_detection.meta_architectures.settings import (
@@ -167,6 +167,11 @@ def _check(config: Config) -> None:
                   "first_stage_box_predictor_conv_hyperparams"):
         if not config.HasField(field):
             raise ValueError(f"{name}.{field}: must be set")
+    generator = config.first_stage_anchor_generator
+    kind = generator.WhichOneof("anchor_generator_oneof")
+    if kind and getattr(getattr(generator, kind), "normalize_coordinates", False):
+        raise ValueError(f"{name}.first_stage_anchor_generator.{kind}: set normalize_coordinates: "
+                         "false; this detector compares anchors with boxes in pixels")
     if config.HasField("context_config"):
         raise ValueError(f"{name}.context_config: Context R-CNN is not built; remove the field to "
                          "train without context features")

@@ -78,13 +78,23 @@ def _variance_scaling(config: hyperparams_pb2.VarianceScalingInitializer) -> lay
                                                uniform=config.uniform)
 
 
+def _keras_initializer(name: str) -> layers.Initializer:
+    try:
+        tf.keras.initializers.get(name)
+    except ValueError as error:
+        raise ValueError("hyperparams.initializer.keras_initializer_by_name: Keras has no "
+                         f"initializer {name!r}") from error
+    # A new instance per variable: one instance gives the same values at every call.
+    return lambda shape, dtype: tf.keras.initializers.get(name)(shape, dtype=dtype)
+
+
 _INITIALIZERS = {
     "truncated_normal_initializer":
-        lambda c: tf.keras.initializers.TruncatedNormal(mean=c.mean, stddev=c.stddev),
+        lambda c: layers.truncated_normal_initializer(mean=c.mean, stddev=c.stddev),
     "variance_scaling_initializer": _variance_scaling,
     "random_normal_initializer":
-        lambda c: tf.keras.initializers.RandomNormal(mean=c.mean, stddev=c.stddev),
-    "keras_initializer_by_name": tf.keras.initializers.get,
+        lambda c: layers.random_normal_initializer(mean=c.mean, stddev=c.stddev),
+    "keras_initializer_by_name": _keras_initializer,
 }
 
 _REGULARIZERS = {

@@ -36,8 +36,8 @@ def build_faster_rcnn_classification_loss(
 
 def build_hard_example_miner(config: losses_pb2.HardExampleMiner, classification_weight: float,
                              localization_weight: float,
-                             faults: faster_rcnn_pb2.OriginalFaults | None = None
-                             ) -> HardExampleMiner:
+                             faults: faster_rcnn_pb2.OriginalFaults | None = None,
+                             use_static_shapes: bool = False) -> HardExampleMiner:
     """Builds the miner; the two weights are those of the losses it compares.
 
     A number of examples or of negatives that is not positive means no limit, as in the original.
@@ -50,7 +50,8 @@ def build_hard_example_miner(config: losses_pb2.HardExampleMiner, classification
         max_negatives_per_positive=limit if limit > 0 else None,
         min_negatives_per_image=config.min_negatives_per_image,
         first_image_only=faults is not None and faults.ohem_first_image_only,
-        ignore_matches=faults is not None and faults.ohem_ignores_matches)
+        ignore_matches=faults is not None and faults.ohem_ignores_matches,
+        use_static_shapes=use_static_shapes)
 
 
 def _focal(config: losses_pb2.SigmoidFocalClassificationLoss) -> losses.Loss:

@@ -29,7 +29,7 @@ class FasterRCNNFeatureExtractor(abc.ABC):
 
     @abc.abstractmethod
     def box_features(self, crops: tf.Tensor) -> tf.Tensor:
-        """Runs the half behind the crop: float [regions, h, w, depth] to [regions, h', w', depth']."""
+        """Runs the half behind the crop: [regions, h, w, depth] to [regions, h', w', depth']."""
 
     @property
     @abc.abstractmethod

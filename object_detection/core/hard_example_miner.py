@@ -25,6 +25,7 @@ class HardExampleMiner:
         min_negatives_per_image: unmatched regions that this limit leaves in any case.
         first_image_only: other images give 0; a fault of the original's detector.
         ignore_matches: drop the limit of negatives; a fault of the original's detector.
+        use_static_shapes: use operations that compile to static shapes; P must be static.
     """
 
     num_hard_examples: int | None = 64
@@ -36,6 +37,7 @@ class HardExampleMiner:
     min_negatives_per_image: int = 0
     first_image_only: bool = False
     ignore_matches: bool = False
+    use_static_shapes: bool = False
 
     def __post_init__(self) -> None:
         if self.loss_type not in ("both", "cls", "loc"):
@@ -98,10 +100,9 @@ class HardExampleMiner:
     def _suppressed(self, boxes: tf.Tensor, scores: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns int32 [B, K] rows, hardest first, and their scores, -inf in padding."""
         boxes, scores = boxes[:, :, None, :], scores[:, :, None]
-        static = scores.shape[1]
-        limit = self.num_hard_examples or static or tf.int32.max
+        limit = self.num_hard_examples or scores.shape[1] or tf.int32.max
         settings = NmsSettings(score_threshold=float("-inf"), iou_threshold=self.iou_threshold,
-                               max_size_per_class=limit, use_static_shapes=static is not None)
+                               max_size_per_class=limit, use_static_shapes=self.use_static_shapes)
         kept = nms.suppress(boxes, scores, settings)
         return kept.rows, kept.scores
 

@@ -18,7 +18,7 @@ from object_detection.core import box_ops
 
 _NONE = float("-inf")  # score of what is no candidate (any more)
 _TILE = 256  # candidates that `tiled` looks at together
-_MANY = 2048  # candidates from which on `tiled` is faster than `greedy`
+_MANY = 1024  # candidates of one class from which on `tiled` is faster than `greedy`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,7 @@ def suppress_static(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings) 
         slots = min(slots, scores.shape[1])
     batch, _, classes = tf.unstack(tf.shape(scores))
     boxes = tf.transpose(boxes, [0, 2, 1, 3])
-    many = scores.shape[1] is not None and scores.shape[1] >= _MANY
+    many = scores.shape[2] == 1 and scores.shape[1] is not None and scores.shape[1] >= _MANY
     choose = tiled if many and settings.sigma == 0.0 else greedy
     rows, kept = choose(boxes, tf.transpose(scores, [0, 2, 1]), slots, settings)
     if boxes.shape[1] == 1:
@@ -195,16 +195,16 @@ def greedy(boxes: tf.Tensor, scores: tf.Tensor, slots: int,
 
 def tiled(boxes: tf.Tensor, scores: tf.Tensor, slots: int,
           settings: NmsSettings) -> tuple[tf.Tensor, tf.Tensor]:
-    """As `greedy`, without soft suppression, by tiles of sorted candidates.
+    """As `greedy`, without soft suppression, by tiles of sorted candidates; N must be static.
 
     A tile is first compared with all boxes kept so far. Within it, a candidate stays if no better
     one that stays overlaps it; repeating that test from the assumption that all stay ends in the
     greedy result, for each round settles at least the next candidate in order.
     """
-    classes, count = tf.shape(scores)[1], tf.shape(scores)[2]
+    group, count = tf.shape(scores)[:2], scores.shape[2]
     padding = [[0, 0], [0, 0], [0, -count % _TILE]]
-    ordered, order = tf.math.top_k(tf.pad(scores, padding, constant_values=_NONE),
-                                   k=-(-scores.shape[2] // _TILE) * _TILE)
+    total = count + padding[2][1]
+    ordered, order = tf.math.top_k(tf.pad(scores, padding, constant_values=_NONE), k=total)
     boxes = tf.pad(_ordered_corners(boxes), padding + [[0, 0]])
     if boxes.shape[1] == 1:
         boxes = tf.gather(boxes[:, 0], order, batch_dims=1)
@@ -213,28 +213,27 @@ def tiled(boxes: tf.Tensor, scores: tf.Tensor, slots: int,
     above = tf.range(_TILE)[:, None] < tf.range(_TILE)
 
     def more(start: tf.Tensor, found: tf.Tensor, *_: tf.Tensor) -> tf.Tensor:
-        here = tf.gather(ordered, tf.minimum(start, tf.shape(ordered)[2] - 1), axis=2)
-        return (start < tf.shape(ordered)[2]) & tf.reduce_any((here > _NONE) & (found < slots))
+        best = tf.gather(ordered, tf.minimum(start, total - 1), axis=2)
+        return (start < total) & tf.reduce_any((best > _NONE) & (found < slots))
 
     def take(start: tf.Tensor, found: tf.Tensor, kept: tf.Tensor,
              places: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        tile = boxes[:, :, start:start + _TILE]
-        able = ordered[:, :, start:start + _TILE] > _NONE
+        tile = tf.slice(boxes, [0, 0, start, 0], [-1, -1, _TILE, 4])
+        able = tf.slice(ordered, [0, 0, start], [-1, -1, _TILE]) > _NONE
         able &= ~tf.reduce_any(_overlaps(kept, tile, settings.iou_threshold), axis=2)
         stay = _settle(able, _overlaps(tile, tile, settings.iou_threshold) & above)
         slot = found[..., None] + tf.cumsum(tf.cast(stay, tf.int32), axis=2) - 1
-        # float [B, C, slots, T]: 1 where a candidate of the tile goes into a slot.
-        target = tf.one_hot(tf.where(stay, slot, -1), slots, axis=2)
-        kept += tf.matmul(target, tile)
-        places += tf.reduce_sum(
-            tf.cast(target, tf.int32) * (tf.range(_TILE) + start), axis=3)
-        found += tf.reduce_sum(tf.cast(stay, tf.int32), axis=2)
-        return start + _TILE, tf.minimum(found, slots), kept, places
+        # int32 [B, C, slots, T]: 1 where a candidate of the tile goes into a slot.
+        target = tf.one_hot(tf.where(stay, slot, -1), slots, axis=2, dtype=tf.int32)
+        places += tf.reduce_sum(target * (tf.range(_TILE) + start), axis=3)
+        found = tf.minimum(found + tf.reduce_sum(tf.cast(stay, tf.int32), axis=2), slots)
+        filled = (tf.range(slots) < found[..., None])[..., None]
+        kept = tf.where(filled, tf.gather(boxes, places, batch_dims=2), 0.0)
+        return start + _TILE, found, kept, places
 
-    group = [tf.shape(scores)[0], classes]
+    kept = tf.zeros(tf.concat([group, [slots, 4]], axis=0))
     _, found, _, places = tf.while_loop(more, take, (
-        0, tf.zeros(group, tf.int32), tf.zeros(group + [slots, 4]),
-        tf.zeros(group + [slots], tf.int32)))
+        0, tf.zeros(group, tf.int32), kept, tf.zeros(tf.shape(kept)[:3], tf.int32)))
     valid = tf.range(slots) < found[..., None]
     rows = tf.gather(order, places, batch_dims=2)
     kept_scores = tf.gather(ordered, places, batch_dims=2)

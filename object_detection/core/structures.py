@@ -19,7 +19,7 @@ class ImageBatch(NamedTuple):
 
 
 class GroundTruth(NamedTuple):
-    """Annotated objects, padded to N rows per image; padding rows have weight 0 and match nothing."""
+    """Annotated objects, padded to N rows per image; padding rows have weight 0 and no extent."""
 
     boxes: tf.Tensor  # float32 [B, N, 4], pixels of the network input
     classes: tf.Tensor  # float32 [B, N, C], one-hot or soft, no background column

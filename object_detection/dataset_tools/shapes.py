@@ -24,7 +24,7 @@ from object_detection.dataset_tools import (
 
 CLASS_NAMES = ("circle", "square", "triangle", "star")
 _SPLIT_NUMBERS = {"train": 0, "val": 1}
-_NUM_SAMPLES = 4  # pictures with outlines, per data set
+_NUM_SAMPLES = 6  # pictures kept as PNG, per split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _write_split(output_dir: str, split: str, number: int, seed: int,
             writer.write(scene_example(scene, f"{split}_{index:06d}"))
             objects += len(scene.names)
             if index < _NUM_SAMPLES:
-                _save_sample(scene, os.path.join(output_dir, f"sample_{split}_{index}.png"))
+                _save_sample(scene, output_dir, f"{split}_{index}.png")
     return objects
 
 
@@ -207,10 +207,14 @@ def _runs(mask: np.ndarray) -> list[int]:
     return np.diff(np.concatenate([[0], edges])).tolist()
 
 
-def _save_sample(scene: Scene, path: str) -> None:
+def _save_sample(scene: Scene, output_dir: str, name: str) -> None:
+    """Writes the picture to `samples/`, and with its labels drawn to `samples_labelled/`."""
     picture = PIL.Image.fromarray(scene.image)
+    for folder in ("samples", "samples_labelled"):
+        os.makedirs(os.path.join(output_dir, folder), exist_ok=True)
+    picture.save(os.path.join(output_dir, "samples", name))
     draw = PIL.ImageDraw.Draw(picture)
-    for name, (ymin, xmin, ymax, xmax) in zip(scene.names, scene.boxes.tolist()):
+    for label, (ymin, xmin, ymax, xmax) in zip(scene.names, scene.boxes.tolist()):
         draw.rectangle([xmin, ymin, xmax - 1, ymax - 1], outline=(255, 255, 255))
-        draw.text((xmin + 2, ymin), name, fill=(255, 255, 255))
-    picture.save(path)
+        draw.text((xmin + 2, ymin), label, fill=(255, 255, 255))
+    picture.save(os.path.join(output_dir, "samples_labelled", name))

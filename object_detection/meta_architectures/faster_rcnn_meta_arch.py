@@ -266,9 +266,6 @@ class FasterRCNNMetaArch(model.DetectionModel):
         return rpn.clip_anchors(output, window)
 
     def _sampled(self, proposals: Proposals, shape: tf.Tensor) -> Proposals:
-        # Regions are where the second stage looks, not something it can move: no gradient.
-        proposals = Proposals(tf.stop_gradient(proposals.boxes),
-                              tf.stop_gradient(proposals.scores), proposals.num_valid)
         if self._second.sampler is None:
             return proposals
         return self._second.sampler.sample(proposals, self._ground_truth(shape))

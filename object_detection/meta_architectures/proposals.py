@@ -32,7 +32,11 @@ class Proposer:
 
     def propose(self, rpn: RpnOutput,
                 true_shapes: tf.Tensor) -> tuple[Proposals, tf.Tensor]:
-        """Returns the proposals, and the anchor row of each, int32 [B, P]."""
+        """Returns the proposals, and the anchor row of each, int32 [B, P].
+
+        Regions are where the second stage looks, not something it can move: no gradient.
+        """
+        rpn = RpnOutput(*(tf.stop_gradient(value) for value in rpn))
         scores = tf.nn.softmax(rpn.objectness)[..., 1:]
         kept = post_processing.batch_multiclass_non_max_suppression(
             self.decode(rpn)[:, :, None, :], scores, clip_window(true_shapes), self.nms)

@@ -57,7 +57,11 @@ class DetectionPostprocessor:
 
     def detect(self, head: HeadOutput, proposals: Proposals,
                true_shapes: tf.Tensor) -> Detections:
-        """Returns the detections of a batch with int32 [B, 3] image shapes without padding."""
+        """Returns the detections of a batch with int32 [B, 3] image shapes without padding.
+
+        No gradient reaches the heads through them.
+        """
+        head = HeadOutput(*(tf.stop_gradient(value) for value in head))
         decoded = self.decode(head.box_encodings, proposals.boxes)
         shape = tf.shape(proposals.boxes)
         slots = head.class_logits.shape[-1]

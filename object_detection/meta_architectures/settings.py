@@ -6,7 +6,7 @@ from object_detection.core.feature_extractor import FasterRCNNFeatureExtractor
 from object_detection.core.resizers import Resizer
 from object_detection.core.roi_cropper import RoiCropper
 from object_detection.meta_architectures.losses import BoxClassifierLoss, MaskLoss, RpnLoss
-from object_detection.meta_architectures.proposals import Proposer, ProposalSampler
+from object_detection.meta_architectures.proposals import ProposalSampler, Proposer
 from object_detection.meta_architectures.results import DetectionPostprocessor
 from object_detection.meta_architectures.rpn import RegionProposalNetwork
 from object_detection.predictors.mask_rcnn_box_predictor import MaskRCNNBoxPredictor

@@ -9,6 +9,9 @@ from object_detection.nets import mobilenet_v1
 from object_detection.nets.slim_layers import BatchNorm
 from object_detection.nets.variable_store import variable_scope
 
+# As the network was trained for classification.
+BATCH_NORM = BatchNorm(is_training=False, decay=0.9997, epsilon=0.001, scale=True)
+
 
 @dataclasses.dataclass(frozen=True)
 class FasterRCNNMobilenetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureExtractor):
@@ -18,14 +21,14 @@ class FasterRCNNMobilenetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureE
         stride: of the first stage's map, 8 (dilated) or 16.
         depth_multiplier: factor of every layer's number of channels.
         min_depth: smallest number of channels a layer is thinned to.
-        train_batch_norm: normalise by the batch's statistics and update the moving ones.
+        batch_norm: of every layer; gamma and beta are part of every checkpoint.
         weight_decay: factor of the L2 penalty on pointwise weights.
     """
 
     stride: int = 16
     depth_multiplier: float = 1.0
     min_depth: int = 16
-    train_batch_norm: bool = False
+    batch_norm: BatchNorm = BATCH_NORM
     weight_decay: float = 0.0
 
     @property
@@ -47,6 +50,4 @@ class FasterRCNNMobilenetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureE
             return mobilenet_v1.tail(crops, self.depth_multiplier, self.min_depth)
 
     def _layers(self):  # noqa: ANN202 (slim's scope type)
-        return mobilenet_v1.arg_scope(
-            BatchNorm(self.train_batch_norm, decay=0.9997, epsilon=0.001, scale=True),
-            self.weight_decay)
+        return mobilenet_v1.arg_scope(self.batch_norm, self.weight_decay)

@@ -12,6 +12,9 @@ from object_detection.nets.variable_store import variable_scope
 # Mean of each channel (red, green, blue) over the images that the weights were trained on.
 CHANNEL_MEANS = (123.68, 116.779, 103.939)
 
+# As the network was trained for classification.
+BATCH_NORM = BatchNorm(is_training=False, decay=0.997, epsilon=1e-5, scale=True)
+
 
 @dataclasses.dataclass(frozen=True)
 class FasterRCNNResnetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureExtractor):
@@ -20,13 +23,13 @@ class FasterRCNNResnetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureExtr
     Attributes:
         num_layers: 50, 101 or 152.
         stride: of the first stage's map, 8 (dilated) or 16.
-        train_batch_norm: normalise by the batch's statistics and update the moving ones.
+        batch_norm: of every layer; gamma and beta are part of every checkpoint.
         weight_decay: factor of the L2 penalty on convolution weights.
     """
 
     num_layers: int
     stride: int = 16
-    train_batch_norm: bool = False
+    batch_norm: BatchNorm = BATCH_NORM
     weight_decay: float = 0.0
 
     @property
@@ -53,6 +56,4 @@ class FasterRCNNResnetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureExtr
         return f"resnet_v1_{self.num_layers}"
 
     def _layers(self):  # noqa: ANN202 (slim's scope type)
-        return resnet_v1.arg_scope(
-            BatchNorm(self.train_batch_norm, decay=0.997, epsilon=1e-5, scale=True),
-            self.weight_decay)
+        return resnet_v1.arg_scope(self.batch_norm, self.weight_decay)

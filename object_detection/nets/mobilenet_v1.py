@@ -18,7 +18,7 @@ def arg_scope(batch_norm: layers.BatchNorm, weight_decay: float):  # noqa: ANN20
     return layers.arg_scope(
         [layers.conv2d, layers.separable_conv2d], normalizer=batch_norm,
         activation_fn=tf.nn.relu6,
-        weights_initializer=tf.keras.initializers.TruncatedNormal(stddev=0.09),
+        weights_initializer=layers.truncated_normal_initializer(stddev=0.09),
         weights_regularizer=layers.l2_regularizer(weight_decay) if weight_decay else None)
 
 

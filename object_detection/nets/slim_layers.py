@@ -5,9 +5,10 @@ The signatures and variable names are those of `tf_slim.layers`, and defaults ar
 TensorFlow no longer maintains, and its batch norm does not import any more.) This is the only file
 that imports tf_slim.
 
-A batch norm that is frozen is folded into the convolution before it: with s = gamma / sqrt(var + e),
-conv(x, w) * s + (beta - mean * s) equals conv(x, w * s) + (beta - mean * s), which spares a pass
-over the activations forward and backward; gradients reach gamma and beta through s.
+A batch norm that is frozen is folded into the convolution before it: with
+s = gamma / sqrt(variance + epsilon), conv(x, w) * s + (beta - mean * s) equals
+conv(x, w * s) + (beta - mean * s), which spares a pass over the activations forward and backward;
+gradients reach gamma and beta through s.
 """
 
 import dataclasses
@@ -27,8 +28,15 @@ arg_scope = slim.arg_scope
 l1_regularizer = slim.l1_regularizer
 l2_regularizer = slim.l2_regularizer
 variance_scaling_initializer = slim.variance_scaling_initializer
+# TensorFlow's own, not Keras's: an instance of those gives the same values at every call.
+truncated_normal_initializer = tf.compat.v1.truncated_normal_initializer
+random_normal_initializer = tf.compat.v1.random_normal_initializer
 
 Activation = Callable[[tf.Tensor], tf.Tensor]
+
+# What slim calls xavier; and no bias to start with.
+_GLOROT = slim.xavier_initializer()
+_ZEROS = tf.zeros_initializer()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,9 +62,9 @@ class BatchNorm:
 def conv2d(inputs: tf.Tensor, num_outputs: int, kernel_size: int | Sequence[int],
            stride: int = 1, padding: str = "SAME", rate: int = 1,
            activation_fn: Activation | None = tf.nn.relu, normalizer: BatchNorm | None = None,
-           weights_initializer: Initializer = tf.keras.initializers.GlorotUniform(),
+           weights_initializer: Initializer = _GLOROT,
            weights_regularizer: Regularizer | None = None,
-           biases_initializer: Initializer | None = tf.zeros_initializer(),
+           biases_initializer: Initializer | None = _ZEROS,
            scope: str = "Conv") -> tf.Tensor:
     """2-D convolution, then batch norm (or biases), then the activation.
 
@@ -82,9 +90,9 @@ def separable_conv2d(inputs: tf.Tensor, num_outputs: int | None, kernel_size: in
                      stride: int = 1, padding: str = "SAME", rate: int = 1,
                      activation_fn: Activation | None = tf.nn.relu,
                      normalizer: BatchNorm | None = None,
-                     weights_initializer: Initializer = tf.keras.initializers.GlorotUniform(),
+                     weights_initializer: Initializer = _GLOROT,
                      weights_regularizer: Regularizer | None = None,
-                     biases_initializer: Initializer | None = tf.zeros_initializer(),
+                     biases_initializer: Initializer | None = _ZEROS,
                      scope: str = "SeparableConv2d") -> tf.Tensor:
     """One filter per channel, then a 1x1 convolution to `num_outputs` (left out when None).
 
@@ -114,9 +122,9 @@ def separable_conv2d(inputs: tf.Tensor, num_outputs: int | None, kernel_size: in
 def fully_connected(inputs: tf.Tensor, num_outputs: int,
                     activation_fn: Activation | None = tf.nn.relu,
                     normalizer: BatchNorm | None = None,
-                    weights_initializer: Initializer = tf.keras.initializers.GlorotUniform(),
+                    weights_initializer: Initializer = _GLOROT,
                     weights_regularizer: Regularizer | None = None,
-                    biases_initializer: Initializer | None = tf.zeros_initializer(),
+                    biases_initializer: Initializer | None = _ZEROS,
                     scope: str = "fully_connected") -> tf.Tensor:
     """Dense layer over the last dimension of [rows, depth]."""
     with variable_scope(scope):
@@ -184,7 +192,8 @@ def _finish(outputs: tf.Tensor, offset: tf.Tensor | None, normalizer: BatchNorm 
 
 
 def _batch_norm_variables(
-        channels: int, settings: BatchNorm) -> tuple[tf.Tensor, tf.Tensor, tf.Variable, tf.Variable]:
+        channels: int,
+        settings: BatchNorm) -> tuple[tf.Tensor, tf.Tensor, tf.Variable, tf.Variable]:
     """Returns gamma, beta, moving_mean, moving_variance, each [channels]."""
     ones, zeros = tf.ones_initializer(), tf.zeros_initializer()
     with variable_scope("BatchNorm"):

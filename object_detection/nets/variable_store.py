@@ -112,7 +112,7 @@ def variable_scope(name: str) -> Iterator[None]:
 
 def variable(name: str, shape: Sequence[int], initializer: Initializer,
              regularizer: Regularizer | None = None, trainable: bool = True) -> tf.Variable:
-    """Returns `prefix/name` from the store that is current in this thread; see VariableStore.get."""
+    """Returns `prefix/name` from the store current in this thread; see VariableStore.get."""
     store, prefix = _current(name)
     return store.get(f"{prefix}/{name}" if prefix else name, shape, initializer, regularizer,
                      trainable)

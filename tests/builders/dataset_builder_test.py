@@ -23,7 +23,8 @@ def example(label, size=4):
 
 def config(path, extra="shuffle: false num_epochs: 1"):
     return text_format.Parse(
-        f'tf_record_input_reader {{ input_path: "{path}" }} {extra}', input_reader_pb2.InputReader())
+        f'tf_record_input_reader {{ input_path: "{path}" }} {extra}',
+        input_reader_pb2.InputReader())
 
 
 @pytest.fixture

@@ -13,11 +13,13 @@ from object_detection.core.hard_example_miner import HardExampleMiner
 _BOXES = [[0, 0, 10, 10], [0, 1, 10, 11], [50, 50, 60, 60], [80, 80, 90, 90]]
 
 
+@pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("name", ["cls", "loc", "both", "all", "ratio"])
-def test_sums_equal_the_original(name):
+def test_sums_equal_the_original(name, static):
     folder = shared_files.require("fixtures/tf1/ops")
     case = f"hard_example_miner_{name}"
-    miner = HardExampleMiner(**json.loads((folder / "params.json").read_text())["losses"][case])
+    params = json.loads((folder / "params.json").read_text())["losses"][case]
+    miner = HardExampleMiner(**params, use_static_shapes=static)
     data = np.load(folder / "losses.npz")
     boxes = tf.stack([data[f"{case}/in/boxes_{i}"] for i in range(2)])
     loc, cls = tf.function(miner)(
@@ -90,7 +92,7 @@ def test_gradient_reaches_only_hard_regions():
 
 
 def test_static_shapes_compile():
-    miner = HardExampleMiner(2, 0.5, "cls", max_negatives_per_positive=1)
+    miner = HardExampleMiner(2, 0.5, "cls", max_negatives_per_positive=1, use_static_shapes=True)
     compiled = tf.function(miner, jit_compile=True)
     loc, _ = compiled(tf.ones([1, 4]), tf.constant([[0.4, 0.3, 0.2, 0.1]]),
                       tf.constant([_BOXES], tf.float32), match_rows=tf.constant([[0, -1, -1, -1]]))

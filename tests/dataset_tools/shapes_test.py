@@ -66,7 +66,7 @@ def test_records_give_back_the_scene(tmp_path):
         assert [name.decode() for name in item[Fields.groundtruth_class_texts]] == scene.names
         assert [shapes.CLASS_NAMES[label - 1]
                 for label in item[Fields.groundtruth_classes]] == scene.names
-    assert list(tmp_path.glob("sample_train_*.png"))
+    assert list(tmp_path.glob("samples/train_*.png"))
     assert not reading.examples(tmp_path / "val.record")
 
 

@@ -16,7 +16,7 @@ def test_manual_steps_and_warmup():
 
 def test_a_first_step_of_0_replaces_the_initial_rate():
     for warmup in (False, True):
-        rates = learning_schedules.manual_stepping([0, 3], [0, 3], [9.0, 1.0, 0.1], False)
+        rates = learning_schedules.manual_stepping([0, 3], [0, 3], [9.0, 1.0, 0.1], warmup)
         np.testing.assert_allclose(rates, [1.0, 0.1])
 
 

@@ -226,7 +226,8 @@ def test_tensors_are_drawn_eagerly_and_in_a_function(channels):
 
 
 def test_an_empty_batch_of_tensors():
-    assert viz.draw_bounding_boxes_on_image_tensors(*batch_of(0), CATEGORIES).shape == [0, 20, 30, 3]
+    drawn = viz.draw_bounding_boxes_on_image_tensors(*batch_of(0), CATEGORIES)
+    assert drawn.shape == [0, 20, 30, 3]
 
 
 def test_padding_is_cut_off_before_drawing_and_sizes_are_restored():

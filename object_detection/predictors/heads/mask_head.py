@@ -10,7 +10,7 @@ from object_detection.nets.hyperparams import Hyperparams
 
 
 def automatic_depth(num_feature_channels: int, num_classes: int) -> int:
-    """Returns the power of two between the feature depth and the class count (geometric mean 2:3)."""
+    """Returns the power of two nearest the geometric mean (2:3) of feature depth and classes."""
     logarithm = (2.0 * math.log2(num_feature_channels) + 3.0 * math.log2(num_classes)) / 5.0
     return 2 ** round(logarithm)
 
