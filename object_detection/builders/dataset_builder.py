@@ -48,6 +48,9 @@ def build_records(config: input_reader_pb2.InputReader,
                   one_pass: bool = False, seed: int | None = None) -> tf.data.Dataset:
     """Builds a dataset of serialized records, shuffled and repeated as the config says.
 
+    File names are shuffled all together and work is spread over threads as it comes, so
+    `filenames_shuffle_buffer_size` and `num_parallel_batches` have no effect.
+
     Args:
         decoder: what the first record of each file is tried on.
         one_pass: read everything once, whatever `num_epochs` says.

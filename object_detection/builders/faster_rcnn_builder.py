@@ -100,7 +100,8 @@ def _second_stage(config: Config, is_training: bool, coder: BoxCoder,
     if config.HasField("hard_example_miner"):
         miner = losses_builder.build_hard_example_miner(
             config.hard_example_miner, config.second_stage_classification_loss_weight,
-            config.second_stage_localization_loss_weight, config.original_faults)
+            config.second_stage_localization_loss_weight, config.original_faults,
+            config.use_static_shapes)
     assigner = _assigner(config, "detection")
     sampler = None
     if miner is None:

@@ -39,8 +39,8 @@ class FasterRCNNFeatureExtractor(abc.ABC):
     def classification_names(self, variables: Mapping[str, tf.Variable]) -> dict[str, tf.Variable]:
         """Returns the backbone's variables by their names in a classification checkpoint.
 
-        A slim classification checkpoint has the same names without the stage in front. Both
-        stages may hold a layer of that name; each then starts from the same values.
+        A slim classification checkpoint has the same names without the stage in front. No network
+        of ours has a layer in both stages.
         """
         found = {}
         for name, variable in variables.items():

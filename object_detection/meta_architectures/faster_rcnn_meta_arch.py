@@ -29,6 +29,9 @@ BOX_LOCALIZATION_LOSS = "Loss/BoxClassifierLoss/localization_loss"
 BOX_CLASSIFICATION_LOSS = "Loss/BoxClassifierLoss/classification_loss"
 MASK_LOSS = "Loss/BoxClassifierLoss/mask_loss"
 
+# There is no Python control flow over tensors in here; autograph would only slow tracing down.
+_AS_WRITTEN = tf.autograph.experimental.do_not_convert
+
 
 class FasterRCNNMetaArch(model.DetectionModel):
     """A detector with one, two or three stages.
@@ -92,6 +95,7 @@ class FasterRCNNMetaArch(model.DetectionModel):
 
     # The four verbs.
 
+    @_AS_WRITTEN
     def preprocess(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Resizes and normalises float32 [B, H, W, 3] in 0..255; see DetectionModel.
 
@@ -108,6 +112,7 @@ class FasterRCNNMetaArch(model.DetectionModel):
         """Maps resized float32 pixels in 0..255 to what the network wants."""
         return self._first.extractor.preprocess(pixels)
 
+    @_AS_WRITTEN
     def predict(self, preprocessed_inputs: tf.Tensor,
                 true_image_shapes: tf.Tensor) -> dict[str, tf.Tensor]:
         """Runs all stages on [B, H, W, 3].
@@ -147,6 +152,7 @@ class FasterRCNNMetaArch(model.DetectionModel):
             predictions["mask_predictions"] = self._mask_logits(features)
         return predictions
 
+    @_AS_WRITTEN
     def postprocess(self, prediction_dict: dict[str, tf.Tensor],
                     true_image_shapes: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns detections; with one stage, the proposals (without classes)."""
@@ -166,6 +172,7 @@ class FasterRCNNMetaArch(model.DetectionModel):
             found["detection_masks"] = results.mask_scores(logits, found["detection_classes"])
         return found
 
+    @_AS_WRITTEN
     def loss(self, prediction_dict: dict[str, tf.Tensor],
              true_image_shapes: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the weighted scalar losses of all stages."""
@@ -190,6 +197,7 @@ class FasterRCNNMetaArch(model.DetectionModel):
                 prediction_dict["mask_predictions"], boxes, valid, targets, truth)
         return losses
 
+    @_AS_WRITTEN
     def provide_groundtruth(
             self, groundtruth_boxes_list: Sequence[tf.Tensor],
             groundtruth_classes_list: Sequence[tf.Tensor],

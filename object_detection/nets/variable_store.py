@@ -71,7 +71,7 @@ class VariableStore(tf.Module):
         Raises:
             ValueError: if it exists with another shape, or is unknown to a frozen store.
         """
-        shape = [int(size) for size in shape]
+        shape = list(shape)
         if name in self.by_name:
             found = self.by_name[name]
             if found.shape.as_list() != shape:

@@ -1,0 +1,1 @@
+"""Metrics of detections against ground truth, on NumPy arrays."""
