@@ -67,9 +67,10 @@ def main(argv: list[str]) -> int:
         _check_usage(argv)
     except ValueError as error:
         return _fail(str(error))
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's own start-up notes
     logging.set_verbosity(max(logging.get_verbosity(), logging.INFO))
-    import tensorflow as tf  # after the flags: --help and usage errors answer at once
+    from object_detection.utils import startup
+    startup.load_tensorflow(show_notes=_DEBUG.value)  # late: --help answers at once
+    import tensorflow as tf
 
     from object_detection.engine import input_errors
     from object_detection.utils import config_util

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from absl import app, flags
 
-from object_detection.dataset_tools import create_coco_tf_record, record_writer
+from object_detection.utils import startup
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("image_dir", "", "Folder of the images.")
@@ -47,8 +47,8 @@ _SETS = (("train", "train", "coco_train.record", 100), ("val", "val", "coco_val.
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected argument {argv[1]!r}: every option is a --flag")
+    del argv  # there is nothing but flags
+    from object_detection.dataset_tools import create_coco_tf_record, record_writer
     jobs = []
     if FLAGS.annotations_file:
         jobs.append((FLAGS.annotations_file, FLAGS.image_dir, FLAGS.output_path,
@@ -74,4 +74,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    record_writer.run_command(main)
+    startup.run_command(main)

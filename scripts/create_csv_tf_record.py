@@ -15,9 +15,9 @@ A report of what was written and left out is printed, and kept as train_report.j
 
 from collections.abc import Sequence
 
-from absl import app, flags
+from absl import flags
 
-from object_detection.dataset_tools import create_csv_tf_record, record_writer
+from object_detection.utils import startup
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("csv_path", None, "CSV file with a header line.", required=True)
@@ -36,8 +36,8 @@ flags.DEFINE_integer("num_workers", 1, "Number of processes.", lower_bound=1)
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected argument {argv[1]!r}: every option is a --flag")
+    del argv  # there is nothing but flags
+    from object_detection.dataset_tools import create_csv_tf_record, record_writer
     images = create_csv_tf_record.read_csv(FLAGS.csv_path, FLAGS.image_dir, FLAGS.class_column,
                                            FLAGS.image_list)
     report = record_writer.write_records(images, record_writer.WriterSettings(
@@ -47,4 +47,4 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    record_writer.run_command(main)
+    startup.run_command(main)

@@ -12,9 +12,9 @@ The classes are circle, square, triangle and star.
 import json
 from collections.abc import Sequence
 
-from absl import app, flags
+from absl import flags
 
-from object_detection.dataset_tools import shapes
+from object_detection.utils import startup
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output_dir", None, "Folder to write to; made if absent.", required=True)
@@ -26,12 +26,12 @@ flags.DEFINE_integer("seed", 0, "The same seed gives the same files.", lower_bou
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected argument {argv[1]!r}: every option is a --flag")
+    del argv  # there is nothing but flags
+    from object_detection.dataset_tools import shapes
     counts = shapes.write_dataset(FLAGS.output_dir, FLAGS.num_train, FLAGS.num_val, FLAGS.seed,
                                   shapes.ShapesSettings(image_size=FLAGS.image_size))
     print(json.dumps(counts, sort_keys=True))
 
 
 if __name__ == "__main__":
-    app.run(main)
+    startup.run_command(main)

@@ -21,11 +21,12 @@ OUTPUT_DIR/detections.json. A file that cannot be read is reported and skipped; 
 if there was any.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
 from absl import app, flags, logging
+
+from object_detection.utils import startup
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("saved_model_dir", None, "Export to run: its folder, or its saved_model.")
@@ -47,8 +48,8 @@ flags.DEFINE_integer("batch_size", 1, "Images of equal size to run at a time.", 
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     # Imported late, so that --help and wrong flags do not wait for TensorFlow.
+    startup.load_tensorflow()
     import tensorflow as tf
 
     from object_detection.serving import image_io, run_detection

@@ -16,11 +16,12 @@ The SavedModel takes its input as `input_tensor` (signature serving_default) or 
 tf.saved_model.load. object_detection/serving/detection_module.py lists the outputs.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
 from absl import app, flags, logging
+
+from object_detection.utils import startup
 
 FLAGS = flags.FLAGS
 flags.DEFINE_enum(
@@ -48,8 +49,8 @@ def main(argv: Sequence[str]) -> None:
     """Runs the command."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}: every option is a --flag")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     # Imported late, so that --help and wrong flags do not wait for TensorFlow.
+    startup.load_tensorflow()
     import tensorflow as tf
 
     from object_detection import exporter

@@ -12,13 +12,12 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import process
 from typing import NamedTuple
 
 import tensorflow as tf
-from absl import app
 
 from object_detection.dataset_tools import (
     class_names,
@@ -108,17 +107,6 @@ def write_records(images: Sequence[sources.SourceImage], settings: WriterSetting
     tf_record_creation_util.write_file_atomically(
         result.report_path, result.to_json().encode("utf-8"))
     return result
-
-
-def run_command(main: Callable[[Sequence[str]], None]) -> None:
-    """Runs the `main` of a converter; bad input ends it with one line and exit status 1."""
-    def guarded(argv: Sequence[str]) -> None:
-        try:
-            main(argv)
-        except (ValueError, OSError) as error:
-            sys.exit(f"ERROR: {error}")
-
-    app.run(guarded)
 
 
 def _write_item(item: _Converted, writers: Sequence[tf.io.TFRecordWriter],
