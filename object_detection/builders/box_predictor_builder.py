@@ -5,11 +5,12 @@ from object_detection.predictors.heads.box_head import BoxHead
 from object_detection.predictors.heads.class_head import ClassHead
 from object_detection.predictors.heads.mask_head import MaskHead
 from object_detection.predictors.mask_rcnn_box_predictor import MaskRCNNBoxPredictor
+from object_detection.predictors.rfcn_box_predictor import RfcnBoxPredictor
 from object_detection.protos import box_predictor_pb2
 
 
 def build(config: box_predictor_pb2.BoxPredictor, is_training: bool,
-          num_classes: int) -> MaskRCNNBoxPredictor:
+          num_classes: int) -> MaskRCNNBoxPredictor | RfcnBoxPredictor:
     """Builds the predictor named by `box_predictor_oneof`.
 
     Raises:
@@ -62,4 +63,28 @@ def _mask_head(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool
         convolve_then_upsample=config.convolve_then_upsample_masks)
 
 
-_BUILDERS = {"mask_rcnn_box_predictor": _mask_rcnn}
+def _rfcn(config: box_predictor_pb2.RfcnBoxPredictor, is_training: bool,
+          num_classes: int) -> RfcnBoxPredictor:
+    name = "rfcn_box_predictor"
+    if not config.HasField("conv_hyperparams"):
+        raise ValueError(f"{name}.conv_hyperparams: must be set (op: CONV, regularizer, "
+                         "initializer)")
+    if config.box_code_size != 4:
+        raise ValueError(f"{name}.box_code_size: boxes have 4 numbers, got {config.box_code_size}")
+    if config.depth < 1:
+        raise ValueError(f"{name}.depth: want at least 1, got {config.depth}")
+    for axis in ("height", "width"):
+        bins, size = (getattr(config, field + axis) for field in ("num_spatial_bins_", "crop_"))
+        if bins < 1:
+            raise ValueError(f"{name}.num_spatial_bins_{axis}: want at least 1, got {bins}")
+        if size < 1 or size % bins:
+            raise ValueError(f"{name}.crop_{axis}: want a multiple of num_spatial_bins_{axis}, "
+                             f"which is {bins}, got {size}")
+    return RfcnBoxPredictor(
+        num_classes=num_classes,
+        hyperparams=hyperparams_builder.build(config.conv_hyperparams, is_training),
+        num_bins=config.num_spatial_bins_height * config.num_spatial_bins_width,
+        depth=config.depth, box_code_size=config.box_code_size)
+
+
+_BUILDERS = {"mask_rcnn_box_predictor": _mask_rcnn, "rfcn_box_predictor": _rfcn}

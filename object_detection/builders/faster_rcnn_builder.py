@@ -17,6 +17,7 @@ from object_detection.core.balanced_positive_negative_sampler import (
 )
 from object_detection.core.box_coder import BoxCoder
 from object_detection.core.nms import NmsSettings
+from object_detection.core.roi_cropper import RoiCropper
 from object_detection.core.target_assigner import TargetAssigner
 from object_detection.meta_architectures.faster_rcnn_meta_arch import FasterRCNNMetaArch
 from object_detection.meta_architectures.losses import (
@@ -27,6 +28,7 @@ from object_detection.meta_architectures.losses import (
 )
 from object_detection.meta_architectures.proposals import ProposalSampler, Proposer
 from object_detection.meta_architectures.results import DetectionPostprocessor
+from object_detection.meta_architectures.rfcn_meta_arch import RFCNMetaArch
 from object_detection.meta_architectures.rpn import RegionProposalNetwork
 from object_detection.meta_architectures.settings import (
     DetectorSettings,
@@ -35,6 +37,7 @@ from object_detection.meta_architectures.settings import (
 )
 from object_detection.predictors.convolutional_box_predictor import ConvolutionalBoxPredictor
 from object_detection.protos import faster_rcnn_pb2
+from object_detection.roi_croppers.position_sensitive import PositionSensitiveCropper
 from object_detection.roi_croppers.single_map import SingleMapCropper
 
 Config = faster_rcnn_pb2.FasterRcnn
@@ -58,10 +61,11 @@ def build(config: Config, is_training: bool) -> FasterRCNNMetaArch:
         raw_detections_in_predict=config.return_raw_detections_during_predict)
     coder = FasterRcnnBoxCoder(scale_factors=BOX_SCALE_FACTORS)
     mean = ImageMean(config.original_faults.unannotated_images_count_in_mean)
-    second = None
-    if config.number_of_stages > 1:
-        second = _second_stage(config, is_training, coder, mean)
-    return FasterRCNNMetaArch(settings, _first_stage(config, is_training, coder, mean), second)
+    first = _first_stage(config, is_training, coder, mean)
+    if config.number_of_stages == 1:
+        return FasterRCNNMetaArch(settings, first, None)
+    architecture = RFCNMetaArch if _is_rfcn(config) else FasterRCNNMetaArch
+    return architecture(settings, first, _second_stage(config, is_training, coder, mean))
 
 
 def _first_stage(config: Config, is_training: bool, coder: BoxCoder,
@@ -92,7 +96,8 @@ def _second_stage(config: Config, is_training: bool, coder: BoxCoder,
                   mean: ImageMean) -> SecondStage:
     predictor = box_predictor_builder.build(config.second_stage_box_predictor, is_training,
                                             config.num_classes)
-    if config.number_of_stages == 3 and predictor.mask_head is None:
+    masks = not _is_rfcn(config) and predictor.mask_head is not None
+    if config.number_of_stages == 3 and not masks:
         raise ValueError("model.faster_rcnn.number_of_stages: 3 draws masks; set second_stage_box_"
                          "predictor.mask_rcnn_box_predictor.predict_instance_masks: true")
     nms, convert_scores = post_processing_builder.build(config.second_stage_post_processing)
@@ -114,17 +119,32 @@ def _second_stage(config: Config, is_training: bool, coder: BoxCoder,
         classification_weight=config.second_stage_classification_loss_weight,
         mean=mean, miner=miner)
     mask_loss = None
-    if predictor.mask_head is not None:
+    if masks:
         mask_loss = MaskLoss(
             config.second_stage_mask_prediction_loss_weight, config.use_static_shapes,
             config.original_faults.far_edge_crops_blank)
     return SecondStage(
-        cropper=SingleMapCropper(
-            config.initial_crop_size, config.maxpool_kernel_size, config.maxpool_stride,
-            use_matmul=config.use_matmul_crop_and_resize,
-            original_far_edge=config.original_faults.far_edge_crops_blank),
-        predictor=predictor, sampler=sampler, loss=box_loss, mask_loss=mask_loss,
-        postprocessor=DetectionPostprocessor(coder, convert_scores, nms))
+        cropper=_cropper(config), predictor=predictor, sampler=sampler, loss=box_loss,
+        mask_loss=mask_loss, postprocessor=DetectionPostprocessor(coder, convert_scores, nms))
+
+
+def _cropper(config: Config) -> RoiCropper:
+    if _is_rfcn(config):
+        head = config.second_stage_box_predictor.rfcn_box_predictor
+        return PositionSensitiveCropper(
+            num_bins=(head.num_spatial_bins_height, head.num_spatial_bins_width),
+            crop_size=(head.crop_height, head.crop_width),
+            # As the original: with static shapes, R-FCN always samples by matrix products.
+            use_matmul=config.use_matmul_crop_and_resize or config.use_static_shapes,
+            original_far_edge=config.original_faults.far_edge_crops_blank)
+    return SingleMapCropper(
+        config.initial_crop_size, config.maxpool_kernel_size, config.maxpool_stride,
+        use_matmul=config.use_matmul_crop_and_resize,
+        original_far_edge=config.original_faults.far_edge_crops_blank)
+
+
+def _is_rfcn(config: Config) -> bool:
+    return config.second_stage_box_predictor.HasField("rfcn_box_predictor")
 
 
 def _first_stage_nms(config: Config, is_training: bool) -> NmsSettings:
@@ -181,9 +201,14 @@ def _check(config: Config) -> None:
             raise ValueError(f"{name}.{field}: not built yet; set it to false")
     if config.number_of_stages == 1:
         return
-    for field in ("initial_crop_size", "maxpool_kernel_size", "maxpool_stride"):
-        if getattr(config, field) < 1:
-            raise ValueError(f"{name}.{field}: want at least 1, got {getattr(config, field)}")
+    if _is_rfcn(config):
+        if config.number_of_stages == 3:
+            raise ValueError(f"{name}.number_of_stages: 3 draws masks, and rfcn_box_predictor has "
+                             "none; set it to 2, or use mask_rcnn_box_predictor")
+    else:
+        for field in ("initial_crop_size", "maxpool_kernel_size", "maxpool_stride"):
+            if getattr(config, field) < 1:
+                raise ValueError(f"{name}.{field}: want at least 1, got {getattr(config, field)}")
     if config.second_stage_batch_size > config.first_stage_max_proposals:
         raise ValueError(
             f"{name}.second_stage_batch_size: {config.second_stage_batch_size} is more than "

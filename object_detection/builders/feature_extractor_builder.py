@@ -6,14 +6,25 @@ from typing import NamedTuple
 
 from object_detection.builders import hyperparams_builder
 from object_detection.core.feature_extractor import FasterRCNNFeatureExtractor
+from object_detection.models import (
+    faster_rcnn_inception_resnet_v2_feature_extractor as inception_resnet,
+)
+from object_detection.models import faster_rcnn_inception_v2_feature_extractor as inception
 from object_detection.models import faster_rcnn_mobilenet_v1_feature_extractor as mobilenet
 from object_detection.models import faster_rcnn_resnet_v1_feature_extractor as resnet
+from object_detection.models.faster_rcnn_inception_resnet_v2_feature_extractor import (
+    FasterRCNNInceptionResnetV2FeatureExtractor,
+)
+from object_detection.models.faster_rcnn_inception_v2_feature_extractor import (
+    FasterRCNNInceptionV2FeatureExtractor,
+)
 from object_detection.models.faster_rcnn_mobilenet_v1_feature_extractor import (
     FasterRCNNMobilenetV1FeatureExtractor,
 )
 from object_detection.models.faster_rcnn_resnet_v1_feature_extractor import (
     FasterRCNNResnetV1FeatureExtractor,
 )
+from object_detection.nets.inception_v2 import Width
 from object_detection.nets.slim_layers import BatchNorm
 from object_detection.protos import faster_rcnn_pb2, hyperparams_pb2
 
@@ -39,22 +50,44 @@ class BackboneSettings(NamedTuple):
 def _resnet_v1(num_layers: int) -> Callable[[Config, BackboneSettings],
                                             FasterRCNNFeatureExtractor]:
     def create(config: Config, settings: BackboneSettings) -> FasterRCNNFeatureExtractor:
-        if config.depth_multiplier != 1.0:
-            raise ValueError("feature_extractor.depth_multiplier: ResNet has one width, got "
-                             f"{config.depth_multiplier}; remove the field")
+        _check_one_width(config, "ResNet")
         return FasterRCNNResnetV1FeatureExtractor(
             num_layers, config.first_stage_features_stride,
             settings.applied_to(resnet.BATCH_NORM), settings.weight_decay)
     return create
 
 
+def _inception_resnet_v2(config: Config, settings: BackboneSettings) -> FasterRCNNFeatureExtractor:
+    _check_one_width(config, "Inception-ResNet")
+    return FasterRCNNInceptionResnetV2FeatureExtractor(
+        config.first_stage_features_stride, settings.applied_to(inception_resnet.BATCH_NORM),
+        settings.weight_decay)
+
+
+def _inception_v2(config: Config, settings: BackboneSettings) -> FasterRCNNFeatureExtractor:
+    _check_depth_multiplier(config)
+    return FasterRCNNInceptionV2FeatureExtractor(
+        config.first_stage_features_stride, Width(config.depth_multiplier, config.min_depth),
+        settings.applied_to(inception.BATCH_NORM), settings.weight_decay)
+
+
 def _mobilenet_v1(config: Config, settings: BackboneSettings) -> FasterRCNNFeatureExtractor:
-    if config.depth_multiplier <= 0:
-        raise ValueError("feature_extractor.depth_multiplier: want above 0, got "
-                         f"{config.depth_multiplier}")
+    _check_depth_multiplier(config)
     return FasterRCNNMobilenetV1FeatureExtractor(
         config.first_stage_features_stride, config.depth_multiplier, config.min_depth,
         settings.applied_to(mobilenet.BATCH_NORM), settings.weight_decay)
+
+
+def _check_one_width(config: Config, network: str) -> None:
+    if config.depth_multiplier != 1.0:
+        raise ValueError(f"feature_extractor.depth_multiplier: {network} has one width, got "
+                         f"{config.depth_multiplier}; remove the field")
+
+
+def _check_depth_multiplier(config: Config) -> None:
+    if config.depth_multiplier <= 0:
+        raise ValueError("feature_extractor.depth_multiplier: want above 0, got "
+                         f"{config.depth_multiplier}")
 
 
 # Users add their own network here: type name to a function of (config, settings).
@@ -63,6 +96,8 @@ FASTER_RCNN_FEATURE_EXTRACTOR_CLASS_MAP: dict[
         "faster_rcnn_resnet50": _resnet_v1(50),
         "faster_rcnn_resnet101": _resnet_v1(101),
         "faster_rcnn_resnet152": _resnet_v1(152),
+        "faster_rcnn_inception_v2": _inception_v2,
+        "faster_rcnn_inception_resnet_v2": _inception_resnet_v2,
         "faster_rcnn_mobilenet_v1": _mobilenet_v1,
 }
 

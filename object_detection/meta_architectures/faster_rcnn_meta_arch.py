@@ -85,9 +85,8 @@ class FasterRCNNMetaArch(model.DetectionModel):
             maps = self._feature_maps(pixels)
             self._first.rpn.predict(self.store, maps, side, side)
             if self._second is not None:
-                features = self._box_features(maps, tf.zeros([1, 1, 4]))
-                self._heads(features)
-                if self._second.predictor.mask_head is not None:
+                features, _ = self._box_stage(maps, tf.zeros([1, 1, 4]))
+                if self._second.mask_loss is not None:
                     self._mask_logits(features)
 
         tf.function(trace).get_concrete_function()
@@ -134,8 +133,7 @@ class FasterRCNNMetaArch(model.DetectionModel):
         if self.settings.is_training:
             proposals = self._sampled(proposals, shape)
         normalized = _relative_to(shape, proposals.boxes)
-        features = self._box_features(maps, normalized)
-        head = self._heads(features)
+        features, head = self._box_stage(maps, normalized)
         predictions.update({
             "refined_box_encodings": head.box_encodings,
             "class_predictions_with_background": head.class_logits,
@@ -144,11 +142,12 @@ class FasterRCNNMetaArch(model.DetectionModel):
             "box_classifier_features": features})
         if self.settings.raw_detections_in_predict:
             decoded = self._second.postprocessor.decode(head.box_encodings, proposals.boxes)
-            predictions["raw_detection_boxes"] = _relative_to(shape, decoded)
+            predictions["raw_detection_boxes"] = tf.clip_by_value(
+                _relative_to(shape, decoded), 0.0, 1.0)
         if self.settings.number_of_stages == 3:
             predictions.update(self._third_stage(maps, features, head, proposals,
                                                  true_image_shapes, shape))
-        elif self._second.predictor.mask_head is not None:
+        elif self._second.mask_loss is not None:
             predictions["mask_predictions"] = self._mask_logits(features)
         return predictions
 
@@ -278,14 +277,18 @@ class FasterRCNNMetaArch(model.DetectionModel):
             return proposals
         return self._second.sampler.sample(proposals, self._ground_truth(shape))
 
+    def _box_stage(self, maps: list[tf.Tensor],
+                   boxes_normalized: tf.Tensor) -> tuple[tf.Tensor, HeadOutput]:
+        """Returns the features of the boxes [B, P, 4] and what the heads read from them."""
+        features = self._box_features(maps, boxes_normalized)
+        with self.store.scope(BOX_PREDICTOR_SCOPE):
+            return features, self._second.predictor.predict_boxes(
+                features, self.settings.is_training)
+
     def _box_features(self, maps: list[tf.Tensor], boxes_normalized: tf.Tensor) -> tf.Tensor:
         crops = self._second.cropper.crop(maps, boxes_normalized)
         with self.store.scope(SECOND_STAGE_SCOPE):
             return self._first.extractor.box_features(crops)
-
-    def _heads(self, features: tf.Tensor) -> HeadOutput:
-        with self.store.scope(BOX_PREDICTOR_SCOPE):
-            return self._second.predictor.predict_boxes(features, self.settings.is_training)
 
     def _mask_logits(self, features: tf.Tensor) -> tf.Tensor:
         with self.store.scope(BOX_PREDICTOR_SCOPE):

@@ -10,6 +10,7 @@ from object_detection.meta_architectures.proposals import ProposalSampler, Propo
 from object_detection.meta_architectures.results import DetectionPostprocessor
 from object_detection.meta_architectures.rpn import RegionProposalNetwork
 from object_detection.predictors.mask_rcnn_box_predictor import MaskRCNNBoxPredictor
+from object_detection.predictors.rfcn_box_predictor import RfcnBoxPredictor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,11 +53,12 @@ class SecondStage:
     """Proposals to boxes, classes and masks.
 
     Attributes:
+        mask_loss: None: there are no masks, and the predictor has no head for them.
         sampler: None: all proposals are trained on (hard example mining chooses later).
     """
 
     cropper: RoiCropper
-    predictor: MaskRCNNBoxPredictor
+    predictor: MaskRCNNBoxPredictor | RfcnBoxPredictor
     postprocessor: DetectionPostprocessor
     loss: BoxClassifierLoss
     mask_loss: MaskLoss | None

@@ -12,6 +12,7 @@ gradients reach gamma and beta through s.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
@@ -93,24 +94,27 @@ def separable_conv2d(inputs: tf.Tensor, num_outputs: int | None, kernel_size: in
                      weights_initializer: Initializer = _GLOROT,
                      weights_regularizer: Regularizer | None = None,
                      biases_initializer: Initializer | None = _ZEROS,
-                     scope: str = "SeparableConv2d") -> tf.Tensor:
-    """One filter per channel, then a 1x1 convolution to `num_outputs` (left out when None).
+                     depth_multiplier: int = 1, scope: str = "SeparableConv2d") -> tf.Tensor:
+    """`depth_multiplier` filters per channel, then a 1x1 convolution to `num_outputs`.
 
-    As in slim, only the last of the two convolutions is normalised and activated, and the
-    regularizer applies to the 1x1 weights.
+    The 1x1 convolution is left out when `num_outputs` is None. Only the last of the two
+    convolutions is normalised and activated, as in slim, and the regularizer applies to the 1x1
+    weights.
     """
     height, width = _pair(kernel_size)
     depth = inputs.shape[-1]
     with variable_scope(scope):
-        weights = variable("depthwise_weights", [height, width, depth, 1], weights_initializer)
+        weights = variable("depthwise_weights", [height, width, depth, depth_multiplier],
+                           weights_initializer)
         kernel, offset = tf.convert_to_tensor(weights), None
         if num_outputs is None:
-            kernel, offset = _folded(kernel, normalizer, [1, 1, depth, 1], biases_initializer)
+            kernel, offset = _folded(kernel, normalizer, [1, 1, depth, depth_multiplier],
+                                     biases_initializer)
         outputs = tf.nn.depthwise_conv2d(
             inputs, tf.cast(kernel, inputs.dtype), [1, stride, stride, 1], padding,
             dilations=[rate, rate])
         if num_outputs is not None:
-            weights = variable("pointwise_weights", [1, 1, depth, num_outputs],
+            weights = variable("pointwise_weights", [1, 1, outputs.shape[-1], num_outputs],
                                weights_initializer, weights_regularizer)
             kernel, offset = _folded(tf.convert_to_tensor(weights), normalizer,
                                      [1, 1, 1, num_outputs], biases_initializer)
@@ -146,6 +150,25 @@ def max_pool2d(inputs: tf.Tensor, kernel_size: int | Sequence[int], stride: int 
     return tf.nn.max_pool2d(inputs, kernel_size, stride, padding)
 
 
+def avg_pool2d_same(inputs: tf.Tensor, kernel_size: int, rate: int = 1) -> tf.Tensor:
+    """Mean of the pixels around each of [B, h, w, depth], leaving out what is past the border.
+
+    Args:
+        kernel_size: odd, so that the window has a middle.
+        rate: distance between the pixels of a window (atrous rate).
+    """
+    if rate == 1:
+        return tf.nn.avg_pool2d(inputs, kernel_size, 1, "SAME")
+
+    def mean_with_zeros(values: tf.Tensor) -> tf.Tensor:
+        around = [rate * (kernel_size - 1) // 2] * 2
+        return tf.nn.pool(tf.pad(values, [[0, 0], around, around, [0, 0]]),
+                          [kernel_size, kernel_size], "AVG", dilations=[rate, rate])
+
+    # The zeros are counted; this divides by the share of each window that is inside.
+    return mean_with_zeros(inputs) / mean_with_zeros(tf.ones_like(inputs[:1, :, :, :1]))
+
+
 def conv2d_same(inputs: tf.Tensor, num_outputs: int, kernel_size: int, stride: int,
                 rate: int = 1, scope: str = "Conv") -> tf.Tensor:
     """Convolution whose padding does not depend on the input size.
@@ -170,7 +193,7 @@ def _pair(size: int | Sequence[int]) -> tuple[int, int]:
 def _folded(kernel: tf.Tensor, normalizer: BatchNorm | None, scale_shape: Sequence[int],
             biases_initializer: Initializer | None) -> tuple[tf.Tensor, tf.Tensor | None]:
     """Returns the kernel to convolve with and what to add afterwards (None: nothing)."""
-    channels = max(scale_shape)
+    channels = math.prod(scale_shape)
     if normalizer is None:
         if biases_initializer is None:
             return kernel, None

@@ -77,7 +77,8 @@ def matmul_crop_and_resize(features: tf.Tensor, boxes_normalized: tf.Tensor,
 
 def position_sensitive_crop(features: tf.Tensor, boxes_normalized: tf.Tensor,
                             crop_size: Sequence[int], num_spatial_bins: Sequence[int],
-                            global_pool: bool, use_matmul: bool = False) -> tf.Tensor:
+                            global_pool: bool, use_matmul: bool = False,
+                            original_far_edge: bool = False) -> tf.Tensor:
     """Crops each part of a box from its own group of channels.
 
     Dai et al., R-FCN (arXiv:1605.06409), section 3: a box is split into bins (rows, then columns),
@@ -90,6 +91,7 @@ def position_sensitive_crop(features: tf.Tensor, boxes_normalized: tf.Tensor,
         num_spatial_bins: rows and columns of bins.
         global_pool: average all samples of a box.
         use_matmul: see `matmul_crop_and_resize`.
+        original_far_edge: see `crop_and_resize`; without effect for matrix products.
     Returns:
         [B, P, 1, 1, depth] if pooled, else [B, P, crop height, crop width, depth].
     Raises:
@@ -113,8 +115,11 @@ def position_sensitive_crop(features: tf.Tensor, boxes_normalized: tf.Tensor,
                            [0, 3, 1, 2, 4])
     grouped = tf.reshape(grouped, [batch * bins, height, width, depth])
     parts = tf.reshape(_split_boxes(boxes_normalized, bins_y, bins_x), [batch * bins, count, 4])
-    crop = matmul_crop_and_resize if use_matmul else crop_and_resize
-    crops = tf.reshape(crop(grouped, parts, cell), [batch, bins_y, bins_x, count, *cell, depth])
+    if use_matmul:
+        crops = matmul_crop_and_resize(grouped, parts, cell)
+    else:
+        crops = crop_and_resize(grouped, parts, cell, original_far_edge)
+    crops = tf.reshape(crops, [batch, bins_y, bins_x, count, *cell, depth])
     if global_pool:
         return tf.reduce_mean(crops, axis=[1, 2, 4, 5])[:, :, None, None, :]
     crops = tf.transpose(crops, [0, 3, 1, 4, 2, 5, 6])

@@ -19,9 +19,10 @@ CASES = [
     "faster_rcnn_resnet50", "faster_rcnn_resnet50_rpn_only",
     *(pytest.param(case, marks=pytest.mark.slow) for case in (
         "faster_rcnn_mobilenet_v1", "mask_rcnn_resnet50", "mask_rcnn_resnet50_agnostic_masks",
+        "faster_rcnn_inception_v2", "faster_rcnn_inception_resnet_v2_atrous",
         "faster_rcnn_resnet50_batch_norm", "faster_rcnn_resnet101_atrous",
         "faster_rcnn_resnet50_static", "faster_rcnn_resnet50_agnostic_sigmoid_ohem",
-        "faster_rcnn_resnet50_agnostic_softmax_ohem"))]
+        "faster_rcnn_resnet50_agnostic_softmax_ohem", "rfcn_resnet101"))]
 LARGE_MAPS = {"rpn_box_predictor_features": np.s_[:, ::2, ::2, ::16],
               "rpn_features_to_crop": np.s_[:, ::2, ::2, ::16],
               "box_classifier_features": np.s_[::4, ::3, ::3, ::32]}

@@ -1,6 +1,7 @@
 """Layers against values worked out by hand."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from object_detection.nets import slim_layers as layers
@@ -85,6 +86,34 @@ def test_separable_conv2d_filters_each_channel_then_mixes_them():
     assert np.ravel(alone).tolist() == [1.0, 10.0]
     assert list(store.by_name) == ["n/s/depthwise_weights", "n/s/pointwise_weights", "n/s/biases",
                                    "n/d/depthwise_weights", "n/d/biases"]
+
+
+def test_separable_conv2d_with_two_filters_per_channel():
+    store = VariableStore()
+    image = tf.constant([1.0, 10.0], shape=[1, 1, 1, 2])
+    norm = layers.BatchNorm(is_training=False, epsilon=0.0)
+
+    def run(num_outputs, scope):
+        with store.scope("n"):
+            return np.ravel(layers.separable_conv2d(
+                image, num_outputs, 1, activation_fn=None, normalizer=norm,
+                weights_initializer=ONES, depth_multiplier=2, scope=scope)).tolist()
+
+    run(None, "d")
+    store.by_name["n/d/depthwise_weights"].assign(tf.reshape([1.0, 2.0, 3.0, 4.0], [1, 1, 2, 2]))
+    store.by_name["n/d/BatchNorm/beta"].assign([0.0, 0.0, 0.0, 0.5])
+    assert run(None, "d") == [1.0, 2.0, 30.0, 40.5]  # the filters of a channel side by side
+    assert run(1, "s") == [22.0]  # 1 + 1 + 10 + 10
+    assert store.by_name["n/s/pointwise_weights"].shape == [1, 1, 4, 1]
+
+
+@pytest.mark.parametrize("rate,expected", [
+    (1, [1.5, 2.0, 3.0, 4.0, 4.5]),  # (1+2)/2, (1+2+3)/3, ...
+    (2, [2.0, 3.0, 3.0, 3.0, 4.0])])  # (1+3)/2, (2+4)/2, (1+3+5)/3, ...
+def test_avg_pool2d_same_leaves_out_what_is_past_the_border(rate, expected):
+    row = tf.reshape(tf.range(1.0, 6.0), [1, 1, 5, 1])
+    got = layers.avg_pool2d_same(row, 3, rate)
+    np.testing.assert_allclose(np.ravel(got), expected, rtol=1e-6)
 
 
 def test_fully_connected_of_no_rows_is_empty():
