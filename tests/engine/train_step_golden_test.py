@@ -13,7 +13,7 @@ from object_detection.protos import pipeline_pb2
 
 CASES = ["faster_rcnn_mobilenet_v1", *(pytest.param(case, marks=pytest.mark.slow) for case in (
     "faster_rcnn_resnet50", "faster_rcnn_resnet50_rpn_only", "faster_rcnn_resnet50_batch_norm",
-    "mask_rcnn_resnet50", "rfcn_resnet101", "faster_rcnn_inception_v2"))]
+    "mask_rcnn_resnet50", "rfcn_resnet101"))]
 AVERAGE = "/ExponentialMovingAverage"
 
 
