@@ -158,8 +158,8 @@ def _not_found(path: str, what: str) -> str:
         parent = folder
         while parent and not tf.io.gfile.isdir(parent) and os.path.dirname(parent) != parent:
             parent = os.path.dirname(parent)
-        return (f"{text}; the directory {folder} does not exist, {parent} does; give the prefix of a "
-                "checkpoint, or remove the field to start from random weights")
+        return (f"{text}; the directory {folder} does not exist, {parent} does; give the "
+                "prefix of a checkpoint, or remove the field to start from random weights")
     beside = _prefixes_in(folder)
     if not beside:
         return f"{text}; there is no checkpoint in {folder}"

@@ -350,7 +350,10 @@ class FasterRCNNMetaArch(model.DetectionModel):
         masks = self._truth.masks
         if masks is not None:
             resizer = self._first.resizer if self.settings.resize_masks else None
-            masks = groundtruth.network_masks(masks, shape[1], shape[2], resizer)
+            # As numbers where they are known, so that the masks have a static shape.
+            static = tf.get_static_value(shape)
+            _, height, width, _ = tf.unstack(shape) if static is None else static.tolist()
+            masks = groundtruth.network_masks(masks, height, width, resizer)
         return truth._replace(boxes=truth.boxes * _size(shape), masks=masks)
 
 

@@ -5,6 +5,7 @@ bounded dynamic sizes, so that the traced operations are also looked at one by o
 """
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -47,7 +48,8 @@ OPTIMIZER = """
   }
   moving_average_decay: 0.5
 """
-VARIANTS = {"two_stages": (2, ""), "three_stages": (3, ""), "mined": (2, MINER), "rfcn": (2, RFCN)}
+VARIANTS = {"two_stages": (2, ""), "three_stages": (3, ""), "rfcn": (2, RFCN), "mined": (2, MINER)}
+WITHOUT_MINER = ("two_stages", "three_stages", "rfcn")  # only the loss mines
 
 
 @functools.cache
@@ -107,6 +109,10 @@ def inference(model):
     return detect
 
 
+def traced(function, *arguments):
+    return tf.function(function, autograph=False).get_concrete_function(*arguments)
+
+
 def unknown_shapes(concrete):
     """Names the outputs whose shape is not known, here and in all functions called from here."""
     graph = concrete.graph.as_graph_def(add_shapes=True)
@@ -124,8 +130,11 @@ def unknown_shapes(concrete):
 
 
 def assert_same(actual, expected):
-    tf.nest.map_structure(lambda a, b: np.testing.assert_allclose(
-        a, b, rtol=TOLERANCE, atol=TOLERANCE), actual, expected)
+    """Compares every tensor of two structures, or dictionaries, of the same keys."""
+    tf.nest.assert_same_structure(actual, expected)
+    names = sorted(actual) if isinstance(actual, dict) else itertools.repeat("")
+    for name, a, b in zip(names, tf.nest.flatten(actual), tf.nest.flatten(expected)):
+        np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, err_msg=name)
 
 
 def test_an_unknown_shape_is_found_where_it_hides():
@@ -138,34 +147,48 @@ def test_an_unknown_shape_is_found_where_it_hides():
     assert "Where): (None, 1)" in unknown_shapes(concrete)[0]
 
 
+@pytest.mark.parametrize("variant", WITHOUT_MINER)
+def test_no_shape_in_inference_is_unknown(variant):
+    assert unknown_shapes(traced(inference(detector(variant, False)), IMAGES)) == []
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_inference(variant):
+def test_no_shape_in_training_is_unknown(variant):
+    step = training(detector(variant, True))
+    example = batch(step.model, 2)
+    assert unknown_shapes(traced(step._all_replicas, example)) == []
+
+
+def test_no_shape_is_unknown_where_masks_come_in_the_size_of_the_images():
+    step = training(detector("three_stages", True))
+    example = batch(step.model, 2)._replace(masks=tf.ones([2, 3, 48, 80], tf.uint8))
+    assert unknown_shapes(traced(step._all_replicas, example)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", WITHOUT_MINER)
+def test_compiled_inference_finds_the_same(variant):
     detect = inference(detector(variant, False))
-    plain = tf.function(detect, autograph=False).get_concrete_function(IMAGES)
-    assert unknown_shapes(plain) == []
     compiled = tf.function(detect, autograph=False, jit_compile=True)
-    found, expected = compiled(IMAGES), plain(IMAGES)
+    found, expected = compiled(IMAGES), traced(detect, IMAGES)(IMAGES)
     assert found.keys() == expected.keys()
     assert np.all(expected["num_detections"] > 0)
-    for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, rtol=TOLERANCE, atol=TOLERANCE, err_msg=key)
+    assert_same(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_training(variant):
+def test_compiled_training_makes_the_same_steps(variant):
     """Two steps, so that momentum counts; with objects, and with none in the same program."""
     step = training(detector(variant, True))
     some, none = batch(step.model, 2), batch(step.model, 0)
-    plain = tf.function(step._all_replicas, autograph=False).get_concrete_function(some)
-    assert unknown_shapes(plain) == []
+    plain = traced(step._all_replicas, some)
     compiled = tf.function(step._all_replicas, autograph=False, jit_compile=True)
     for example in (some, none):
         results, before, after = after_two_steps(step, compiled, example)
         expected_results, _, expected = after_two_steps(step, plain, example)
         assert_same(results, expected_results)
-        for name, value in expected.items():
-            np.testing.assert_allclose(after[name], value, rtol=TOLERANCE, atol=TOLERANCE,
-                                       err_msg=name)
+        assert_same(after, expected)
         moved = [name for name in step.trained if np.abs(after[name] - before[name]).max() > 1e-5]
         assert len(moved) > len(step.trained) / 2
     assert compiled.experimental_get_tracing_count() == 1
