@@ -38,5 +38,5 @@ def test_csv_command(tmp_path):
     assert "images: 1 read, 1 written" in result.stdout
     failed = _run("create_csv_tf_record.py", *flags, "--class_column=label")
     assert failed.returncode == 1
-    assert failed.stderr.splitlines()[-1].startswith("ERROR: ")
+    assert failed.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in failed.stderr
