@@ -15,6 +15,8 @@ labels:
     groundtruth_weights, groundtruth_area float32 [B, N]; weight 0 marks padding
     groundtruth_is_crowd, groundtruth_difficult, groundtruth_group_of bool [B, N]
     num_groundtruth_boxes int32 [B]
+    is_annotated bool [B], false for an image that adds no loss
+    groundtruth_labeled_classes float32 [B, C], 1 for classes the image was searched for
     groundtruth_instance_masks uint8 [B, N, H, W], with load_instance_masks
     groundtruth_original_instance_masks uint8 [B, N, H0, W0], in evaluation with masks
 
@@ -29,7 +31,7 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from object_detection.builders import dataset_builder, image_resizer_builder, preprocessor_builder
-from object_detection.core import resizers
+from object_detection.core import centered_resizers, resizers
 from object_detection.core.augment.tensors import Tensors
 from object_detection.core.model import DetectionModel
 from object_detection.core.standard_fields import InputDataFields as Fields
@@ -71,15 +73,19 @@ def train_input(train_config: train_pb2.TrainConfig,
         load_masks=masks,
         keep_original_image=train_config.retain_original_images,
         use_multiclass_scores=train_config.use_multiclass_scores,
-        merge_multiple_label_boxes=train_config.merge_multiple_label_boxes)
-    fixed = network.resizer.fixed_size is not None
+        merge_multiple_label_boxes=train_config.merge_multiple_label_boxes,
+        # Regions in a crowd are no background for this one; the others take no notice of crowds.
+        keep_crowds=model_config.faster_rcnn.HasField("matterport"))
+    resizer = network.resizer.for_training()
+    fixed = resizer.fixed_size is not None
     batch_size = int(options.get("batch_size") or train_config.batch_size)
     if input_context is not None:
         batch_size = input_context.get_per_replica_batch_size(batch_size)
     batch_settings = batching.BatchSettings(
         batch_size=batch_size,
         drop_remainder=train_input_config.drop_remainder,
-        num_boxes=train_input_config.max_number_of_boxes if fixed or not masks else None)
+        num_boxes=train_input_config.max_number_of_boxes if fixed or not masks else None,
+        resizer=resizer)
     decoder = dataset_builder.build_decoder(train_input_config, check_images=True)
     records = dataset_builder.build_records(train_input_config, decoder, input_context,
                                             seed=options.get("seed"))
@@ -104,15 +110,21 @@ def eval_input(eval_config: eval_pb2.EvalConfig,
     options = _options(params)
     network = _network(model_config, model)
     if eval_config.force_no_resize:
+        if isinstance(network.resizer, centered_resizers.CenteredResizer):
+            raise ValueError("eval_config.force_no_resize: the model's resizer puts images in the "
+                             "middle of their frames, so that evaluation needs it too; remove "
+                             "the field")
         network = dataclasses.replace(network, resizer=resizers.IdentityResizer())
     settings = transform.TransformSettings(
         num_classes=network.num_classes,
         resizer=network.resizer,
         training=False,
         load_masks=eval_input_config.load_instance_masks,
-        keep_original_image=eval_config.retain_original_images)
+        keep_original_image=eval_config.retain_original_images,
+        unlabeled_means_all_classes=eval_config.image_classes_field_map_empty_to_ones)
     batch_settings = batching.BatchSettings(
-        batch_size=int(options.get("batch_size") or eval_config.batch_size), drop_remainder=False)
+        batch_size=int(options.get("batch_size") or eval_config.batch_size), drop_remainder=False,
+        resizer=network.resizer)
     decoder = dataset_builder.build_decoder(eval_input_config, check_images=True)
     records = dataset_builder.build_records(eval_input_config, decoder, input_context,
                                             one_pass=True)

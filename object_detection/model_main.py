@@ -57,6 +57,9 @@ _SUMMARIES = flags.DEFINE_boolean("record_summaries", True, "Write TensorBoard e
 _SKIP_BAD = flags.DEFINE_boolean(
     "skip_bad_records", False, "Leave out and count records that cannot be used.")
 _SEED = flags.DEFINE_integer("seed", None, "Makes weights, shuffling and augmentation repeatable.")
+_JIT = flags.DEFINE_boolean(
+    "jit_compile", None, "Compile training step and inference with XLA; needs static shapes. As "
+    "train_config.jit_compile if not set.")
 flags.DEFINE_integer("max_eval_retries", 0, "Accepted for old scripts, without effect.")
 _DEBUG = flags.DEFINE_boolean("debug", False, "Show Python tracebacks of errors.")
 
@@ -105,6 +108,7 @@ def _run(pipeline: "pipeline_pb2.TrainEvalPipelineConfig") -> "estimator.Outcome
         sample_1_of_n_eval_examples=_SAMPLE_EVAL.value or 0,
         sample_1_of_n_eval_on_train_examples=_SAMPLE_TRAIN.value,
         record_summaries=_SUMMARIES.value, skip_bad_records=_SKIP_BAD.value, seed=_SEED.value,
+        jit_compile=_JIT.value,
         strategy=run_config.default_strategy())
     if not _CHECKPOINT_DIR.value:
         return estimator.train_and_evaluate(pipeline, run)

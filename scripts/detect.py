@@ -10,6 +10,9 @@ runs an exported model (its label map is found through its pipeline.config, or i
     python scripts/detect.py --pipeline_config_path=run1/pipeline.config --checkpoint=run1 \\
         --output_dir=found photos/
 
+The checkpoint may also be one of the TF2 Object Detection API (zoo/checkpoint/ckpt-0) or, for a
+Matterport config, a Keras .h5 file.
+
 For scoring with pycocotools, keep low scores and take the ids of the annotation file:
 
     python scripts/detect.py --saved_model_dir=exported --output_dir=found --min_score=0 \\
@@ -32,7 +35,8 @@ FLAGS = flags.FLAGS
 flags.DEFINE_string("saved_model_dir", None, "Export to run: its folder, or its saved_model.")
 flags.DEFINE_string("pipeline_config_path", None, "Config to build the model from; with "
                     "--checkpoint, instead of --saved_model_dir.")
-flags.DEFINE_string("checkpoint", None, "Checkpoint to load, or a folder (its latest).")
+flags.DEFINE_string("checkpoint", None, "Checkpoint or Keras .h5 file to load, or a folder "
+                    "(its latest).")
 flags.DEFINE_multi_string("config_override", [],
                           "Change to the config, as text to merge or as field.path=value; may be "
                           "repeated.")

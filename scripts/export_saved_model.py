@@ -14,6 +14,13 @@ exports the latest checkpoint of run1. Another one, for images of one size, four
 The SavedModel takes its input as `input_tensor` (signature serving_default) or as `inputs`
 (signature serving_default_tf1, the name in TF1 exports), and is callable after
 tf.saved_model.load. object_detection/serving/detection_module.py lists the outputs.
+
+With --full_image_masks, detection_masks are of the whole images instead of cut to the boxes. With
+--input_type=image_and_boxes_tensor the SavedModel draws masks in boxes that are given to it; see
+object_detection/serving/given_boxes_module.py.
+
+The checkpoint may be one by name (this program, TF1), an object-based one (the TF2 Object Detection
+API and its zoo) or, for a Matterport config, a Keras .h5 file.
 """
 
 import sys
@@ -26,13 +33,16 @@ from object_detection.utils import startup
 FLAGS = flags.FLAGS
 flags.DEFINE_enum(
     "input_type", "image_tensor",
-    ["image_tensor", "float_image_tensor", "encoded_image_string_tensor", "tf_example"],
-    "What the SavedModel takes: uint8 images, float32 images in 0..255, encoded image files, or "
-    "serialized tf.train.Example with image/encoded.")
+    ["image_tensor", "float_image_tensor", "encoded_image_string_tensor", "tf_example",
+     "image_and_boxes_tensor"],
+    "What the SavedModel takes: uint8 images, float32 images in 0..255, encoded image files, "
+    "serialized tf.train.Example with image/encoded, or uint8 images with boxes and classes to "
+    "draw masks for.")
 flags.DEFINE_string("pipeline_config_path", None, "The config that training ran with.",
                     required=True)
 flags.DEFINE_string("trained_checkpoint_prefix", None,
-                    "Checkpoint, such as run1/model.ckpt-20000, or a folder (its latest).")
+                    "Checkpoint, such as run1/model.ckpt-20000 or zoo/checkpoint/ckpt-0, a Keras "
+                    ".h5 file, or a folder (its latest).")
 flags.DEFINE_string("trained_checkpoint_dir", None,
                     "Folder of checkpoints, of which the latest is taken; instead of the prefix.")
 flags.DEFINE_string("output_directory", None, "Folder to write to; must be absent or empty.",
@@ -40,6 +50,8 @@ flags.DEFINE_string("output_directory", None, "Folder to write to; must be absen
 flags.DEFINE_string("input_shape", None,
                     "Batch, height, width, 3 of image tensors, such as 1,600,800,3; -1 for any. "
                     "Any batch and size if not given.")
+flags.DEFINE_boolean("full_image_masks", False,
+                     "Give detection_masks of the whole images instead of masks cut to boxes.")
 flags.DEFINE_multi_string("config_override", [],
                           "Change to the config, as text to merge or as field.path=value; may be "
                           "repeated.")
@@ -66,7 +78,7 @@ def main(argv: Sequence[str]) -> None:
         exporter.export_inference_graph(
             FLAGS.input_type, pipeline,
             FLAGS.trained_checkpoint_prefix or FLAGS.trained_checkpoint_dir,
-            FLAGS.output_directory, _shape(FLAGS.input_shape))
+            FLAGS.output_directory, _shape(FLAGS.input_shape), FLAGS.full_image_masks)
     except (ValueError, OSError) as error:
         print(f"export_saved_model.py: error: {error}", file=sys.stderr)
         sys.exit(1)

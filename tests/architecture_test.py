@@ -14,7 +14,7 @@ LAYERS = (
     ("anchor_generators", "box_coders", "matchers", "nets", "roi_croppers", "data_decoders",
      "metrics", "protos"),
     ("predictors", "models", "input_pipeline"), ("meta_architectures",), ("builders",),
-    ("inputs", "engine", "serving", "eval_util", "exporter", "dataset_tools"),
+    ("inputs", "engine", "serving", "eval_util", "exporter", "exporter_lib_v2", "dataset_tools"),
     ("model_main",))
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

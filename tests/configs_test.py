@@ -2,6 +2,7 @@
 
 import logging
 import pathlib
+import re
 
 import pytest
 import shared_files
@@ -53,9 +54,17 @@ def is_built_here(pipeline):
 
 def test_there_is_a_config_of_each_network():
     types = {read(path).model.faster_rcnn.feature_extractor.type for path in CONFIGS}
-    for name in ("resnet50", "resnet101", "resnet152", "inception_v2", "inception_resnet_v2",
-                 "mobilenet_v1"):
-        assert f"faster_rcnn_{name}" in types
+    assert types == set(feature_extractor_builder.FASTER_RCNN_FEATURE_EXTRACTOR_CLASS_MAP)
+
+
+def test_the_keras_networks_have_a_config_of_each_size():
+    resizers = [read(path).model.faster_rcnn.image_resizer for path in CONFIGS
+                if "coco17" in path.stem]
+    keeping = {(one.keep_aspect_ratio_resizer.min_dimension,
+                one.keep_aspect_ratio_resizer.max_dimension) for one in resizers}
+    fixed = {one.fixed_shape_resizer.height for one in resizers}
+    assert {(640, 640), (800, 1333)} < keeping
+    assert 1024 in fixed
 
 
 @READY
@@ -77,7 +86,7 @@ def test_a_ready_config_runs_without_a_checkpoint_and_ends(path):
     assert [reader.shuffle for reader in pipeline.eval_input_reader] == [False]
 
 
-@pytest.mark.parametrize("path", [path for path in CONFIGS if path.stem.endswith("_coco")],
+@pytest.mark.parametrize("path", [path for path in CONFIGS if "_coco" in path.stem],
                          ids=lambda path: path.stem)
 def test_the_checkpoint_lines_can_be_uncommented(path, tmp_path, caplog):
     text = path.read_text(encoding="utf-8")
@@ -98,11 +107,14 @@ def test_a_ready_config_is_listed_in_the_readme(path):
     rcnn = read(path).model.faster_rcnn
     cells = [cell.strip() for cell in rows[0].split("|")]
     assert cells[3] == ("boxes, masks" if rcnn.number_of_stages == 3 else "boxes")
-    assert cells[4] == str(rcnn.feature_extractor.first_stage_features_stride)
-    keep, fixed = (getattr(rcnn.image_resizer, f"{kind}_resizer")
-                   for kind in ("keep_aspect_ratio", "fixed_shape"))
-    assert cells[5] in (f"{keep.min_dimension} to {keep.max_dimension}",
-                        f"{fixed.height}x{fixed.width}")
+    extractor = rcnn.feature_extractor
+    strides = [2 ** level for level in (extractor.fpn.min_level, extractor.fpn.max_level)]
+    assert cells[4] == (f"{strides[0]} to {strides[1]}" if extractor.HasField("fpn")
+                        else str(extractor.first_stage_features_stride))
+    resizer = rcnn.image_resizer
+    sizes = getattr(resizer, resizer.WhichOneof("image_resizer_oneof"))
+    assert cells[5] == (f"{sizes.height}x{sizes.width}" if hasattr(sizes, "height")
+                        else f"{sizes.min_dimension} to {sizes.max_dimension}")
 
 
 @READY
@@ -119,6 +131,40 @@ def test_a_ready_config_has_the_published_settings(path):
     assert ours.train_input_reader.mask_type == theirs.train_input_reader.mask_type
 
 
+def without_masks(model):
+    rcnn = model.faster_rcnn
+    rcnn.ClearField("number_of_stages")
+    for field in ("second_stage_mask_prediction_loss_weight", "resize_masks"):
+        rcnn.ClearField(field)
+    head = rcnn.second_stage_box_predictor.mask_rcnn_box_predictor
+    for field in ("predict_instance_masks", "mask_height", "mask_width", "conv_hyperparams",
+                  "mask_prediction_conv_depth", "mask_prediction_num_conv_layers"):
+        head.ClearField(field)
+    return model
+
+
+@pytest.mark.parametrize(("name", "published"), [
+    ("faster_rcnn_pnas_coco", "faster_rcnn_nas_coco"),
+    ("faster_rcnn_resnet101_v1_fpn_640x640_coco17",
+     "faster_rcnn_resnet50_v1_fpn_640x640_coco17_tpu-8"),
+    ("faster_rcnn_resnet152_v1_fpn_640x640_coco17",
+     "faster_rcnn_resnet50_v1_fpn_640x640_coco17_tpu-8"),
+    ("faster_rcnn_inception_resnet_v2_640x640_coco17",
+     "mask_rcnn_inception_resnet_v2_1024x1024_coco17_gpu-8"),
+    ("faster_rcnn_inception_resnet_v2_1024x1024_coco17",
+     "mask_rcnn_inception_resnet_v2_1024x1024_coco17_gpu-8")])
+def test_a_config_without_a_published_one_differs_only_where_its_head_says(name, published):
+    by_name = {path.stem: path for path in CONFIGS}
+    ours, theirs = read(by_name[name]), read(by_name[published])
+    assert ours.train_config == theirs.train_config
+    if "inception" in name:
+        without_masks(theirs.model)
+    theirs.model.faster_rcnn.feature_extractor.type = ours.model.faster_rcnn.feature_extractor.type
+    if "640x640" in name:
+        theirs.model.faster_rcnn.image_resizer.CopyFrom(ours.model.faster_rcnn.image_resizer)
+    assert ours.model == theirs.model
+
+
 @pytest.mark.parametrize("path", given_configs(), ids=lambda path: path.stem)
 def test_a_given_config_builds_in_both_modes(path):
     pipeline = read(path)
@@ -130,12 +176,20 @@ def test_a_given_config_builds_in_both_modes(path):
         assert model.number_of_stages == pipeline.model.faster_rcnn.number_of_stages
 
 
+# One of the Keras networks is enough: the golden tests have the variables of the others.
+BUILT = [path for path in CONFIGS
+         if "coco17" not in path.stem or path.stem.startswith("faster_rcnn_resnet50_v1_fpn")]
+
+
 @pytest.mark.slow
-@READY
+@pytest.mark.parametrize("path", BUILT, ids=lambda path: path.stem)
 def test_the_variables_of_a_ready_config(path):
     pipeline = read(path)
     model = model_builder.build(pipeline.model, is_training=True)
-    names = set(model.variables_by_name)
-    assert {"Conv/weights", "FirstStageBoxPredictor/ClassPredictor/weights"} <= names
+    names = {model.store.asked_name(name) for name in model.variables_by_name}
+    assert "Conv/weights" in names
+    # The levels of a pyramid may have heads of their own.
+    assert any(re.fullmatch(r"FirstStageBoxPredictor/(\w+/)?ClassPredictor/weights", name)
+               for name in names)
     assert any(name.startswith("FirstStageFeatureExtractor/") for name in names)
     assert any(name.startswith("SecondStageBoxPredictor/") for name in names)

@@ -88,9 +88,35 @@ def test_a_folder_with_anything_in_it_is_left_alone(tmp_path, trained):
 def test_without_a_checkpoint_nothing_is_written(tmp_path, checkpoint):
     (tmp_path / "empty").mkdir()
     path = str(tmp_path / checkpoint) if checkpoint else ""
-    with pytest.raises(ValueError, match="^trained_checkpoint_prefix: "):
+    with pytest.raises(ValueError, match="^trained checkpoint: "):
         exporter.export_inference_graph("image_tensor", config(), path, str(tmp_path / "out"))
     assert os.listdir(tmp_path) == ["empty"]
+
+
+def test_a_checkpoint_of_another_program_is_exported_by_name(tmp_path):
+    model = fake_model.FakeModel()
+    model.strength.assign(0.5)
+    tf.train.CheckpointManager(tf.train.Checkpoint(model=model), f"{tmp_path}/zoo/checkpoint",
+                               max_to_keep=1).save(checkpoint_number=0)
+    exporter.export_inference_graph("image_tensor", config(), f"{tmp_path}/zoo", f"{tmp_path}/out")
+    assert checkpoints.read(f"{tmp_path}/out/model.ckpt") == {"Head/strength": 0.5}
+
+
+def test_full_image_masks(tmp_path, trained):
+    exporter.export_inference_graph("image_tensor", config(), trained, f"{tmp_path}/out",
+                                    full_image_masks=True)
+    found = tf.saved_model.load(f"{tmp_path}/out/saved_model")(IMAGE)
+    assert found["detection_masks"].shape == [1, 3, 20, 20]
+
+
+def test_masks_in_given_boxes(tmp_path, trained):
+    exporter.export_inference_graph("image_and_boxes_tensor", config(), trained, f"{tmp_path}/out")
+    found = tf.saved_model.load(f"{tmp_path}/out/saved_model")(
+        IMAGE, tf.zeros([1, 2, 4]), tf.ones([1, 2]))
+    assert found["detection_masks"].shape == [1, 2, 5, 5]
+    with pytest.raises(ValueError, match="input_shape: image_and_boxes_tensor needs the number of"):
+        exporter.export_inference_graph("image_and_boxes_tensor", config(), trained,
+                                        f"{tmp_path}/more", [None, 20, 20, 3])
 
 
 def test_a_checkpoint_that_does_not_cover_the_model(tmp_path):

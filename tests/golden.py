@@ -1,11 +1,18 @@
 """Fills models with the fixtures' rule for weights and compares arrays with their tolerance."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import shared_files
 import tensorflow as tf
+
+from object_detection.core.model import DetectionModel
+
+LARGE_MAPS = {"rpn_box_predictor_features": np.s_[:, ::2, ::2, ::16],
+              "rpn_features_to_crop": np.s_[:, ::2, ::2, ::16],
+              "box_classifier_features": np.s_[::4, ::3, ::3, ::32]}
+EXACT = ("num_", "detection_classes", "detection_anchor_indices", "image_shape")
 
 
 def deterministic_value() -> Callable[[str, list[int]], np.ndarray]:
@@ -37,3 +44,81 @@ def assert_close(got: tf.Tensor, expected: np.ndarray, relative: float, name: st
     scale = np.abs(expected).max() if expected.size else 0.0
     np.testing.assert_allclose(got, expected, rtol=0, atol=relative * max(scale, 1e-12),
                                err_msg=name)
+
+
+def images_and_truth(inputs: Mapping[str, np.ndarray]) -> dict[str, list[np.ndarray] | None]:
+    """Returns per image: pixels, boxes, classes, and weights, masks, is_annotated where given."""
+    count = sum(key.startswith("image_") for key in inputs)
+    names = ("image", "groundtruth_boxes", "groundtruth_classes", "groundtruth_weights",
+             "groundtruth_masks", "is_annotated")
+    return {name: [inputs[f"{name}_{i}"] for i in range(count)] if f"{name}_0" in inputs else None
+            for name in names}
+
+
+def preprocess(model: DetectionModel,
+               images: Sequence[np.ndarray]) -> tuple[tf.Tensor, tf.Tensor]:
+    """Preprocesses each image alone and puts them together."""
+    pairs = [model.preprocess(tf.constant(image[None], tf.float32)) for image in images]
+    return tf.concat([p for p, _ in pairs], 0), tf.concat([s for _, s in pairs], 0)
+
+
+def provide(model: DetectionModel, data: Mapping[str, list[np.ndarray] | None]) -> None:
+    """Gives the ground truth to the model."""
+    masks = data["groundtruth_masks"]
+    model.provide_groundtruth(
+        [tf.constant(b) for b in data["groundtruth_boxes"]],
+        [tf.constant(c) for c in data["groundtruth_classes"]],
+        None if masks is None else [tf.constant(m, tf.float32) for m in masks],
+        groundtruth_weights_list=data["groundtruth_weights"],
+        is_annotated_list=data["is_annotated"])
+
+
+def batch_of(model: DetectionModel, inputs: Mapping[str, np.ndarray]) -> tuple[dict, dict]:
+    """Returns features and labels of a case as the input pipeline would give them."""
+    data = images_and_truth(inputs)
+    boxes = data["groundtruth_boxes"]
+    rows = max(len(of_image) for of_image in boxes)
+
+    def padded(name: str) -> tf.Tensor:
+        return tf.stack([np.pad(value, [[0, rows - len(value)]] + [[0, 0]] * (value.ndim - 1))
+                         for value in data[name]])
+
+    labels = {name: padded(name) for name in ("groundtruth_boxes", "groundtruth_classes")}
+    if data["groundtruth_weights"] is not None:
+        labels["groundtruth_weights"] = padded("groundtruth_weights")
+    else:
+        labels["groundtruth_weights"] = tf.sequence_mask(
+            [len(of_image) for of_image in boxes], rows, tf.float32)
+    if data["is_annotated"] is not None:
+        labels["is_annotated"] = tf.stack(data["is_annotated"])
+    labels["groundtruth_is_crowd"] = tf.zeros([len(boxes), rows], tf.bool)
+    if data["groundtruth_masks"] is not None:
+        labels["groundtruth_instance_masks"] = padded("groundtruth_masks")
+    pixels, shapes = preprocess(model, data["image"])
+    return {"image": pixels, "true_image_shape": shapes}, labels
+
+
+def compare(got: Mapping[str, tf.Tensor], expected: Mapping[str, np.ndarray], prefix: str,
+            relative: float = 1e-4) -> int:
+    """Checks every recorded array under `prefix`; returns how many.
+
+    Large maps are recorded as samples, statistics and shape; lists of maps by index.
+    """
+    recorded = [key for key in expected if key.startswith(prefix)]
+    for key in recorded:
+        name = key[len(prefix):]
+        base, _, kind = name.rpartition("/")
+        base, _, level = base.partition("/")
+        if base in LARGE_MAPS:
+            value = np.asarray(got[base][int(level)] if level else got[base])
+            if kind == "shape":
+                np.testing.assert_equal(value.shape, expected[key], err_msg=key)
+                continue
+            value = value[LARGE_MAPS[base]] if kind == "sample" else np.array(
+                [value.mean(), value.std(), np.abs(value).max()])
+            assert_close(value, expected[key], relative, key)
+        elif name.startswith(EXACT):
+            np.testing.assert_array_equal(got[name], expected[key], err_msg=key)
+        else:
+            assert_close(got[name], expected[key], relative, key)
+    return len(recorded)

@@ -121,6 +121,84 @@ def test_padding_by_the_resizer_counts_as_padding_too(tmp_path):
     np.testing.assert_allclose(labels["groundtruth_boxes"][0, 0], [0, 0, 40 / 64, 60 / 64])
 
 
+def test_an_image_in_the_middle_of_its_frame(tmp_path):
+    path = write(tmp_path / "a.record", [make_example((20, 30), [[0, 0.5, 1, 1]], masks=True)])
+    resizer = "centered_square_resizer { min_dimension: 40 max_dimension: 64 }"
+    text = "num_epochs: 1 load_instance_masks: true mask_type: PNG_MASKS"
+    for features, labels in (next(iter(train(path, resizer, reader_text=text))),
+                             next(iter(evaluate(path, resizer, reader_text=text)))):
+        assert features["image"].shape == [1, 64, 64, 3]
+        assert features["true_image_shape"].numpy().tolist() == [[40, 60, 3]]
+        # 40 x 60 from (12, 2) on; the object is its right half.
+        np.testing.assert_allclose(labels["groundtruth_boxes"][0, 0],
+                                   [12 / 64, 32 / 64, 52 / 64, 62 / 64])
+        mask = labels["groundtruth_instance_masks"].numpy()[0, 0]
+        rows, columns = np.nonzero(mask)
+        assert (rows.min(), rows.max(), columns.min(), columns.max()) == (12, 51, 32, 61)
+        assert features["image"].numpy()[0, :12].max() == 0.0
+        assert features["image"].numpy()[0, 12:52, 2:62].min() == 100.0
+    with pytest.raises(ValueError, match="force_no_resize: .* middle of their frames"):
+        evaluate(path, resizer, eval_text="force_no_resize: true")
+
+
+def test_random_crops_train_and_whole_images_evaluate(tmp_path):
+    path = write(tmp_path / "a.record", [make_example((20, 30), [[0, 0, 1, 1]], masks=True)] * 2)
+    resizer = "random_crop_resizer { min_dimension: 40 }"
+    text = "num_epochs: 1 load_instance_masks: true mask_type: PNG_MASKS"
+    dataset = train(path, resizer, batch_size=2, reader_text=text)
+    assert dataset.element_spec[0]["image"].shape == [2, 40, 40, 3]
+    assert dataset.element_spec[1]["groundtruth_instance_masks"].shape == [2, 100, 40, 40]
+    features, labels = next(iter(dataset))
+    assert features["true_image_shape"].numpy().tolist() == [[40, 40, 3]] * 2
+    np.testing.assert_allclose(labels["groundtruth_boxes"][:, 0], [[0, 0, 1, 1]] * 2)
+    features, labels = next(iter(evaluate(path, resizer, reader_text=text)))
+    assert features["image"].shape == [1, 64, 64, 3]
+    assert features["true_image_shape"].numpy().tolist() == [[40, 60, 3]]
+
+
+LABEL_MAP = "".join(f"item {{ id: {number} name: '{name}' }} "
+                    for number, name in enumerate(("cat", "dog", "owl"), start=1))
+
+
+@pytest.mark.parametrize("weights", ["", "sample_from_datasets_weights: [0.5, 0.5]"])
+def test_data_sets_that_know_some_classes_each(tmp_path, weights):
+    (tmp_path / "labels.pbtxt").write_text(LABEL_MAP)
+    # Of the second set, one image states by itself what it was searched for.
+    stating = tf.train.Example.FromString(make_example(labels=[2], source_id="stating"))
+    stating.features.feature["image/class/text"].bytes_list.value[:] = [b"dog"]
+    write(tmp_path / "one.record", [make_example(labels=[1], source_id="one")])
+    write(tmp_path / "two.record", [make_example(labels=[3], source_id="two"),
+                                    stating.SerializeToString()])
+    config = text_format.Parse(f"""
+        label_map_path: "{tmp_path}/labels.pbtxt" shuffle: false num_epochs: 1 {weights}
+        tf_record_input_reader {{ input_path: "{tmp_path}/one.record"
+                                  input_path: "{tmp_path}/two.record" }}
+        known_classes {{ name: "cat" name: "dog" }} known_classes {{ name: "owl" }}
+        """, input_reader_pb2.InputReader())
+
+    def found():
+        dataset = inputs.train_input(train_pb2.TrainConfig(batch_size=1), config, model_of(KEEP))
+        return {features["source_id"].numpy()[0].decode():
+                labels["groundtruth_labeled_classes"].numpy()[0].tolist()
+                for features, labels in dataset}
+    assert found() == {"one": [1, 1, 0], "two": [0, 0, 1], "stating": [0, 1, 0]}
+    del config.known_classes[1].name[:]  # all classes
+    assert found() == {"one": [1, 1, 0], "two": [1, 1, 1], "stating": [0, 1, 0]}
+
+
+@pytest.mark.parametrize("text, message", [
+    ("known_classes { } known_classes { }", "want one block per input_path, got 2 .* for 1"),
+    ("known_classes { name: 'cow' }", r"known_classes\[0\]: \['cow'\] not in .*'cat', 'dog'"),
+    ("known_classes { name: 'cat' }", "names need a label_map_path")])
+def test_known_classes_that_cannot_be(tmp_path, text, message):
+    (tmp_path / "labels.pbtxt").write_text(LABEL_MAP)
+    path = write(tmp_path / "a.record", [make_example()])
+    if "need a label_map_path" not in message:
+        text += f" label_map_path: '{tmp_path}/labels.pbtxt'"
+    with pytest.raises(ValueError, match=message):
+        train(path, reader_text=text)
+
+
 def test_fixed_size_gives_static_shapes(tmp_path):
     path = write(tmp_path / "a.record", [make_example(masks=True)] * 2)
     dataset = train(path, FIXED, batch_size=2, reader_text=(
@@ -283,8 +361,9 @@ def test_an_undecodable_image_is_named(tmp_path):
 
 def test_unlike_settings_are_refused(tmp_path):
     path = write(tmp_path / "a.record", [make_example()])
-    with pytest.raises(ValueError, match="not available here"):
-        train(path, train_text="data_augmentation_options { autoaugment_image { } }")
+    with pytest.raises(ValueError, match="want one of .*'v0'.*, got 'v9'"):
+        train(path, train_text="data_augmentation_options { autoaugment_image "
+                               "{ policy_name: 'v9' } }")
     with pytest.raises(ValueError, match="unknown \\['batch'\\]"):
         train(path, params={"batch": 2})
     with pytest.raises(ValueError, match="one weight per input_path"):

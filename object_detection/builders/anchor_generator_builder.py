@@ -8,6 +8,9 @@ from object_detection.anchor_generators.grid_anchor_generator import GridAnchorG
 from object_detection.anchor_generators.multiscale_grid_anchor_generator import (
     MultiscaleGridAnchorGenerator,
 )
+from object_detection.anchor_generators.whole_pixel_anchor_generator import (
+    WholePixelAnchorGenerator,
+)
 from object_detection.core.anchor_generator import AnchorGenerator
 from object_detection.protos import (
     anchor_generator_pb2,
@@ -55,8 +58,14 @@ def _flexible(config: flexible_grid_anchor_generator_pb2.FlexibleGridAnchorGener
     return FlexibleGridAnchorGenerator(grids, config.normalize_coordinates)
 
 
+def _whole_pixel(
+        config: anchor_generator_pb2.WholePixelAnchorGenerator) -> WholePixelAnchorGenerator:
+    return WholePixelAnchorGenerator(tuple(config.sizes), tuple(config.aspect_ratios))
+
+
 _BUILDERS = {
     "grid_anchor_generator": _grid,
     "multiscale_anchor_generator": _multiscale,
     "flexible_grid_anchor_generator": _flexible,
+    "whole_pixel_anchor_generator": _whole_pixel,
 }

@@ -1,16 +1,47 @@
 """Builds the second stage's predictor."""
 
+import dataclasses
+
 from object_detection.builders import hyperparams_builder
+from object_detection.nets import slim_layers as layers
+from object_detection.nets.hyperparams import Hyperparams
 from object_detection.predictors.heads.box_head import BoxHead
 from object_detection.predictors.heads.class_head import ClassHead
-from object_detection.predictors.heads.mask_head import MaskHead
+from object_detection.predictors.heads.mask_head import (
+    KERAS_LAYOUT,
+    SLIM_LAYOUT,
+    MaskHead,
+    MaskLayout,
+)
 from object_detection.predictors.mask_rcnn_box_predictor import MaskRCNNBoxPredictor
 from object_detection.predictors.rfcn_box_predictor import RfcnBoxPredictor
 from object_detection.protos import box_predictor_pb2
 
 
-def build(config: box_predictor_pb2.BoxPredictor, is_training: bool,
-          num_classes: int) -> MaskRCNNBoxPredictor | RfcnBoxPredictor:
+@dataclasses.dataclass(frozen=True)
+class HeadStyle:
+    """What the heads on a network have from the family of models the network belongs to.
+
+    Attributes:
+        mask_layout: layers of the mask head.
+        dense_batch_norm: a batch norm in fc_hyperparams follows the dense heads.
+        ignore_fc_hyperparams: fault of the original: dense heads take neither initializer nor
+            regularizer from the config.
+    """
+
+    mask_layout: MaskLayout = SLIM_LAYOUT
+    dense_batch_norm: bool = False
+    ignore_fc_hyperparams: bool = False
+
+
+def keras_style(ignore_fc_hyperparams: bool) -> HeadStyle:
+    """Returns the style of the Keras models; the argument brings their fault back."""
+    return HeadStyle(KERAS_LAYOUT, dense_batch_norm=True,
+                     ignore_fc_hyperparams=ignore_fc_hyperparams)
+
+
+def build(config: box_predictor_pb2.BoxPredictor, is_training: bool, num_classes: int,
+          style: HeadStyle = HeadStyle()) -> MaskRCNNBoxPredictor | RfcnBoxPredictor:
     """Builds the predictor named by `box_predictor_oneof`.
 
     Raises:
@@ -20,11 +51,11 @@ def build(config: box_predictor_pb2.BoxPredictor, is_training: bool,
     if kind not in _BUILDERS:
         raise ValueError(f"second_stage_box_predictor: set one of {sorted(_BUILDERS)}, got "
                          f"{kind or 'none of them'}")
-    return _BUILDERS[kind](getattr(config, kind), is_training, num_classes)
+    return _BUILDERS[kind](getattr(config, kind), is_training, num_classes, style)
 
 
 def _mask_rcnn(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool,
-               num_classes: int) -> MaskRCNNBoxPredictor:
+               num_classes: int, style: HeadStyle) -> MaskRCNNBoxPredictor:
     name = "mask_rcnn_box_predictor"
     if config.predict_keypoints:
         raise ValueError(f"{name}.predict_keypoints: there is no keypoint head; set it to false")
@@ -35,24 +66,33 @@ def _mask_rcnn(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool
     keep = config.dropout_keep_probability
     if config.use_dropout and not 0.0 < keep <= 1.0:
         raise ValueError(f"{name}.dropout_keep_probability: want above 0 and at most 1, got {keep}")
+    hyperparams = hyperparams_builder.build(config.fc_hyperparams, is_training)
+    norm = None
+    if style.dense_batch_norm and hyperparams.batch_norm is not None:
+        norm = dataclasses.replace(hyperparams.batch_norm, biased=True)
+    if style.ignore_fc_hyperparams:
+        hyperparams = Hyperparams(initializer=layers.GLOROT)
     return MaskRCNNBoxPredictor(
-        hyperparams=hyperparams_builder.build(config.fc_hyperparams, is_training),
-        box_head=BoxHead(num_classes, config.share_box_across_classes),
-        class_head=ClassHead(num_classes),
-        mask_head=_mask_head(config, is_training, num_classes, name),
+        hyperparams=hyperparams,
+        box_head=BoxHead(num_classes, config.share_box_across_classes, batch_norm=norm),
+        class_head=ClassHead(num_classes, batch_norm=norm),
+        mask_head=_mask_head(config, is_training, num_classes, style.mask_layout),
         dropout_keep_probability=keep if config.use_dropout else None)
 
 
 def _mask_head(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool,
-               num_classes: int, name: str) -> MaskHead | None:
+               num_classes: int, layout: MaskLayout) -> MaskHead | None:
+    name = "mask_rcnn_box_predictor"
     if not config.predict_instance_masks:
         return None
     if not config.HasField("conv_hyperparams"):
         raise ValueError(f"{name}.conv_hyperparams: must be set for predict_instance_masks "
                          "(op: CONV, regularizer, initializer)")
-    if config.mask_prediction_num_conv_layers < 1:
-        raise ValueError(f"{name}.mask_prediction_num_conv_layers: want at least 1, got "
-                         f"{config.mask_prediction_num_conv_layers}")
+    for field, least in (("mask_prediction_num_conv_layers", 1), ("mask_height", 1),
+                         ("mask_width", 1), ("mask_prediction_conv_depth", 0)):
+        if getattr(config, field) < least:
+            raise ValueError(f"{name}.{field}: want at least {least}, got "
+                             f"{getattr(config, field)}")
     return MaskHead(
         num_classes=num_classes,
         hyperparams=hyperparams_builder.build(config.conv_hyperparams, is_training),
@@ -60,11 +100,11 @@ def _mask_head(config: box_predictor_pb2.MaskRCNNBoxPredictor, is_training: bool
         num_conv_layers=config.mask_prediction_num_conv_layers,
         conv_depth=config.mask_prediction_conv_depth,
         class_agnostic=config.masks_are_class_agnostic,
-        convolve_then_upsample=config.convolve_then_upsample_masks)
+        convolve_then_upsample=config.convolve_then_upsample_masks, layout=layout)
 
 
-def _rfcn(config: box_predictor_pb2.RfcnBoxPredictor, is_training: bool,
-          num_classes: int) -> RfcnBoxPredictor:
+def _rfcn(config: box_predictor_pb2.RfcnBoxPredictor, is_training: bool, num_classes: int,
+          _style: HeadStyle) -> RfcnBoxPredictor:
     name = "rfcn_box_predictor"
     if not config.HasField("conv_hyperparams"):
         raise ValueError(f"{name}.conv_hyperparams: must be set (op: CONV, regularizer, "

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from object_detection.core.augment.tensors import Tensors
-from object_detection.data_decoders import record_checks, tf_example_decoder
+from object_detection.core.standard_fields import TfExampleFields
+from object_detection.data_decoders import label_lookup, record_checks, tf_example_decoder
 from object_detection.input_pipeline import records
 from object_detection.protos import input_reader_pb2
 
@@ -73,7 +74,8 @@ def build_records(config: input_reader_pb2.InputReader,
         num_readers=config.num_readers,
         read_block_length=config.read_block_length,
         seed=seed,
-        weights=tuple(config.sample_from_datasets_weights))
+        weights=tuple(config.sample_from_datasets_weights),
+        defaults=_known_classes(config))
     shard = records.Shard()
     if input_context is not None:
         shard = records.Shard(input_context.input_pipeline_id, input_context.num_input_pipelines)
@@ -107,6 +109,31 @@ def prefetched(dataset: tf.data.Dataset,
     """Returns the dataset with `num_prefetch_batches` elements made ahead (-1: as many as help)."""
     count = config.num_prefetch_batches
     return dataset.prefetch(tf.data.AUTOTUNE if count < 0 else count)
+
+
+def _known_classes(config: input_reader_pb2.InputReader) -> tuple[bytes, ...]:
+    """Returns a serialized example for each path that states the classes it annotates.
+
+    They are image-level labels (`image/class/text`), which say what an image was searched for.
+    """
+    if not config.known_classes:
+        return ()
+    if not config.label_map_path:
+        raise ValueError("input_reader.known_classes: names need a label_map_path")
+    labels = label_lookup.read_labels(config.label_map_path, config.use_display_name)
+    examples = []
+    for number, block in enumerate(config.known_classes):
+        names = [name.strip() for name in block.name]
+        unknown = [name for name in names if name not in labels]
+        if unknown:
+            raise ValueError(f"input_reader.known_classes[{number}]: {unknown} not in "
+                             f"{config.label_map_path}, which has {sorted(labels)}")
+        example = tf.train.Example()
+        if names:
+            feature = example.features.feature[TfExampleFields.image_class_text]
+            feature.bytes_list.value.extend(name.encode("utf-8") for name in names)
+        examples.append(example.SerializeToString(deterministic=True))
+    return tuple(examples)
 
 
 def _check_first_records(files: list[str], decoder: tf_example_decoder.TfExampleDecoder) -> None:

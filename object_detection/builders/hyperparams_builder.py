@@ -25,37 +25,44 @@ def build(config: hyperparams_pb2.Hyperparams, is_training: bool) -> Hyperparams
     return Hyperparams(
         initializer=_choose("initializer", config.initializer, "initializer_oneof", _INITIALIZERS),
         activation=_ACTIVATIONS[config.activation],
-        batch_norm=_batch_norm(config, is_training),
-        regularizer=_regularizer(config.regularizer))
+        batch_norm=_normalizer(config, is_training),
+        regularizer=_regularizer(config.regularizer),
+        depthwise_regularizer=(_regularizer(config.regularizer) if config.regularize_depthwise
+                               else None),
+        biases_regularizer=biases_regularizer(config.regularizer))
 
 
 def weight_decay(config: hyperparams_pb2.Hyperparams) -> float:
     """Returns the weight of the L2 regularizer, 0 if none is set.
 
     Raises:
-        ValueError: for an L1 regularizer, which backbones do not take.
+        ValueError: for another regularizer, which these backbones do not take.
     """
     kind = config.regularizer.WhichOneof("regularizer_oneof")
-    if kind == "l1_regularizer":
+    if kind not in (None, "l2_regularizer"):
         raise ValueError("feature_extractor.conv_hyperparams.regularizer: set l2_regularizer, got "
-                         "l1_regularizer")
+                         f"{kind}")
     return config.regularizer.l2_regularizer.weight if kind else 0.0
 
 
-def _batch_norm(config: hyperparams_pb2.Hyperparams, is_training: bool) -> layers.BatchNorm | None:
+def _normalizer(config: hyperparams_pb2.Hyperparams,
+                is_training: bool) -> layers.Normalizer | None:
     kind = config.WhichOneof("normalizer_oneof")
     if kind is None:
         return None
-    if kind != "batch_norm":
-        raise ValueError(f"hyperparams.{kind}: only batch_norm is built; use batch_norm, or leave "
-                         "the normalizer out for layers with biases")
-    if config.force_use_bias:
-        raise ValueError("hyperparams.force_use_bias: a layer with batch_norm has no biases here; "
-                         "its beta does the same")
-    settings = config.batch_norm
+    if kind == "group_norm":
+        return layers.GroupNorm(biased=config.force_use_bias)
+    settings = getattr(config, kind)
     return layers.BatchNorm(is_training=is_training and settings.train, decay=settings.decay,
                             epsilon=settings.epsilon, center=settings.center,
-                            scale=settings.scale)
+                            scale=settings.scale, biased=config.force_use_bias,
+                            sync=kind == "sync_batch_norm")
+
+
+def biases_regularizer(config: hyperparams_pb2.Regularizer) -> layers.Regularizer | None:
+    """Returns the penalty on biases; only the size-scaled one has any."""
+    kind = config.WhichOneof("regularizer_oneof")
+    return _regularizer(config) if kind == "size_scaled_l2_regularizer" else None
 
 
 def _regularizer(config: hyperparams_pb2.Regularizer) -> layers.Regularizer | None:
@@ -100,4 +107,6 @@ _INITIALIZERS = {
 _REGULARIZERS = {
     "l1_regularizer": lambda c: layers.l1_regularizer(c.weight) if c.weight else None,
     "l2_regularizer": lambda c: layers.l2_regularizer(c.weight) if c.weight else None,
+    "size_scaled_l2_regularizer":
+        lambda c: layers.size_scaled_l2_regularizer(c.weight) if c.weight else None,
 }

@@ -1,6 +1,7 @@
 """Builds the resizer that an `image_resizer` block asks for."""
 
-from object_detection.core import resizers
+from object_detection.core import centered_resizers, resizers
+from object_detection.core.half_pixel_resizer import HalfPixelResizer
 from object_detection.protos import image_resizer_pb2
 
 
@@ -53,10 +54,39 @@ def _pad_to_multiple(
         to_gray=config.convert_to_grayscale, multiple=config.multiple)
 
 
+def _centered_square(
+        config: image_resizer_pb2.CenteredSquareResizer) -> centered_resizers.CenteredSquareResizer:
+    return centered_resizers.CenteredSquareResizer(
+        min_dimension=config.min_dimension, max_dimension=config.max_dimension,
+        min_scale=config.min_scale, keep_fractions=config.keep_fractions)
+
+
+def _centered_pad(config: image_resizer_pb2.CenteredPadToMultipleResizer,
+                  ) -> centered_resizers.CenteredPadToMultipleResizer:
+    return centered_resizers.CenteredPadToMultipleResizer(
+        min_dimension=config.min_dimension, min_scale=config.min_scale, multiple=config.multiple,
+        keep_fractions=config.keep_fractions)
+
+
+def _random_crop(
+        config: image_resizer_pb2.RandomCropResizer) -> centered_resizers.RandomCropResizer:
+    return centered_resizers.RandomCropResizer(
+        min_dimension=config.min_dimension, min_scale=config.min_scale,
+        keep_fractions=config.keep_fractions)
+
+
+def _half_pixel(config: image_resizer_pb2.HalfPixelResizer) -> HalfPixelResizer:
+    return HalfPixelResizer(min_dimension=config.min_dimension, max_dimension=config.max_dimension)
+
+
 _BUILDERS = {
     "keep_aspect_ratio_resizer": _keep_aspect_ratio,
     "fixed_shape_resizer": _fixed_shape,
     "identity_resizer": _identity,
     "conditional_shape_resizer": _conditional_shape,
     "pad_to_multiple_resizer": _pad_to_multiple,
+    "centered_square_resizer": _centered_square,
+    "centered_pad_to_multiple_resizer": _centered_pad,
+    "random_crop_resizer": _random_crop,
+    "half_pixel_resizer": _half_pixel,
 }

@@ -19,14 +19,20 @@ def build_localization_loss(config: losses_pb2.LocalizationLoss) -> losses.Local
 
 
 def build_faster_rcnn_classification_loss(
-        config: losses_pb2.ClassificationLoss) -> losses.Loss:
+        config: losses_pb2.ClassificationLoss,
+        faults: faster_rcnn_pb2.OriginalFaults | None = None) -> losses.Loss:
     """Builds the loss of the second stage's classes; an empty message means softmax.
 
+    Args:
+        faults: `other_class_losses_are_softmax` gives softmax for losses that only other
+            detectors of the original know.
     Raises:
         ValueError: if the loss does not suit a two-stage detector.
     """
     kind = config.WhichOneof("classification_loss")
-    if kind is None:
+    forgotten = (faults is not None and faults.other_class_losses_are_softmax
+                 and kind not in _KNOWN_TO_THE_ORIGINAL)
+    if kind is None or forgotten:
         return losses.WeightedSoftmaxClassificationLoss()
     if kind not in _CLASSIFICATION:
         raise ValueError(f"second_stage_classification_loss: set one of {sorted(_CLASSIFICATION)}, "
@@ -56,7 +62,7 @@ def build_hard_example_miner(config: losses_pb2.HardExampleMiner, classification
 
 def _focal(config: losses_pb2.SigmoidFocalClassificationLoss) -> losses.Loss:
     return losses.SigmoidFocalClassificationLoss(
-        config.gamma, config.alpha if config.alpha > 0 else None)
+        config.gamma, config.alpha if config.HasField("alpha") else None)
 
 
 _LOCALIZATION = {
@@ -76,4 +82,9 @@ _CLASSIFICATION = {
     "bootstrapped_sigmoid": lambda config: losses.BootstrappedSigmoidClassificationLoss(
         config.alpha, config.hard_bootstrap),
     "weighted_sigmoid_focal": _focal,
+    "penalty_reduced_logistic_focal_loss":
+        lambda config: losses.PenaltyReducedLogisticFocalLoss(config.alpha, config.beta),
 }
+
+_KNOWN_TO_THE_ORIGINAL = ("weighted_sigmoid", "weighted_softmax", "weighted_logits_softmax",
+                          "weighted_sigmoid_focal")

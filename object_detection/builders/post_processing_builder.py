@@ -3,22 +3,26 @@
 from object_detection.builders import calibration_builder
 from object_detection.core.nms import NmsSettings
 from object_detection.core.score_converters import ScoreConverter
-from object_detection.protos import post_processing_pb2
+from object_detection.protos import faster_rcnn_pb2, post_processing_pb2
 
 _CONVERTERS = {post_processing_pb2.PostProcessing.IDENTITY: "identity",
                post_processing_pb2.PostProcessing.SIGMOID: "sigmoid",
                post_processing_pb2.PostProcessing.SOFTMAX: "softmax"}
 
 
-def build(config: post_processing_pb2.PostProcessing) -> tuple[NmsSettings, ScoreConverter]:
+def build(config: post_processing_pb2.PostProcessing,
+          faults: faster_rcnn_pb2.OriginalFaults | None = None,
+          ) -> tuple[NmsSettings, ScoreConverter]:
     """Builds the settings of non-max suppression and the score converter.
 
+    Args:
+        faults: of the original's calibration, see `calibration_builder`.
     Raises:
         ValueError: if a value cannot work, naming the field.
     """
     temperature, calibration = 1.0, None
     if config.HasField("calibration_config"):
-        temperature, calibration = calibration_builder.build(config.calibration_config)
+        temperature, calibration = calibration_builder.build(config.calibration_config, faults)
     converter = ScoreConverter(_CONVERTERS[config.score_converter],
                                config.logit_scale * temperature, calibration)
     return build_nms(config.batch_non_max_suppression), converter

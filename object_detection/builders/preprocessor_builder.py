@@ -21,15 +21,12 @@ def build(step: preprocessor_pb2.PreprocessingStep) -> preprocessor.Step:
     The fields of a message have the names of the function's parameters.
 
     Raises:
-        ValueError: if no step is set, or the one that is set does not exist here.
+        ValueError: if no step is set.
     """
     kind = step.WhichOneof("preprocessing_step")
-    known = sorted(preprocessor.AUGMENTATIONS)
     if kind is None:
-        raise ValueError(f"data_augmentation_options: the block is empty; set one of {known}")
-    if kind not in preprocessor.AUGMENTATIONS:
-        raise ValueError(f"data_augmentation_options.{kind}: not available here; choose from "
-                         f"{known}, or remove the block")
+        raise ValueError("data_augmentation_options: the block is empty; set one of "
+                         f"{sorted(preprocessor.AUGMENTATIONS)}")
     return functools.partial(preprocessor.AUGMENTATIONS[kind],
                              **_settings(kind, getattr(step, kind)))
 
@@ -44,10 +41,10 @@ def _settings(kind: str, config: Message) -> dict[str, object]:
     if kind in _WITH_ONE_RULE:
         rule = {name: settings.pop(name) for name in sorted(_RULE_FIELDS)}
         settings["rule"] = crops.CropRule(**rule)
-    elif kind == "ssd_random_crop":
-        settings = {"rules": settings["operations"]}
-    elif kind == "ssd_random_crop_fixed_aspect_ratio":
-        settings = {"rules": settings["operations"], "aspect_ratio": settings["aspect_ratio"]}
+    elif kind == "ssd_random_crop_pad":
+        settings = {"rules": tuple(_pad_rule(operation) for operation in config.operations)}
+    elif "operations" in settings:
+        settings["rules"] = settings.pop("operations")
     return settings
 
 
@@ -67,3 +64,12 @@ def _rule(operation: Message) -> crops.CropRule:
     if "min_aspect_ratio" not in fields:
         rule = dataclasses.replace(rule, min_aspect_ratio=0.5, max_aspect_ratio=2.0)
     return rule
+
+
+def _pad_rule(operation: preprocessor_pb2.SSDRandomCropPadOperation) -> crops.CropPadRule:
+    """Builds a rule with padding; a colour that is not set is black, as in the OD API."""
+    return crops.CropPadRule(
+        rule=_rule(operation),
+        min_padded_size_ratio=tuple(operation.min_padded_size_ratio),
+        max_padded_size_ratio=tuple(operation.max_padded_size_ratio),
+        pad_color=(operation.pad_color_r, operation.pad_color_g, operation.pad_color_b))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from object_detection.utils import map_samples
 from object_detection.utils.crop_ops import (
     crop_and_resize,
     crop_flat,
@@ -17,48 +18,44 @@ from object_detection.utils.crop_ops import (
 __all__ = ["crop_and_resize", "crop_flat", "matmul_crop_and_resize", "position_sensitive_crop",
            "multilevel_crop_and_resize", "gathered_crops"]
 
+# Share of a map's size by which a sample may lie past the last pixel through rounding.
+_SLACK = 1e-6
+
 
 def multilevel_crop_and_resize(features: list[tf.Tensor], boxes_normalized: tf.Tensor,
                                levels: tf.Tensor, crop_size: Sequence[int],
                                use_static_shapes: bool = False,
                                original_far_edge: bool = False) -> tf.Tensor:
-    """Crops every region from its own level.
+    """Crops every region from its own level, all levels at once.
 
     Args:
         features: float [B, h, w, depth] each; all have one depth and one type.
         boxes_normalized: float32 [B, P, 4].
         levels: int32 [B, P], index into `features`; a level that does not exist gives zeros.
         crop_size: height and width of the result.
-        use_static_shapes: read samples of all levels with one gather, so that all shapes are
-            static. Otherwise each level runs the native kernel over its own regions.
-        original_far_edge: see `crop_and_resize`; without effect for static shapes.
+        use_static_shapes: gather the samples from the maps laid end to end, which compiles with
+            static shapes. Otherwise the native kernel crops from the maps laid side by side, which
+            takes a quarter of the memory.
+        original_far_edge: see `crop_and_resize`; samples are then gathered at the positions that
+            the kernel would compute for the single map.
     Returns:
         [B, P, crop height, crop width, depth].
     """
-    if use_static_shapes:
-        return _gathered_levels(features, boxes_normalized, levels, crop_size)
-    batch, count = tf.unstack(tf.shape(levels))
-    boxes = tf.reshape(boxes_normalized, [-1, 4])
-    flat_levels = tf.reshape(levels, [-1])
-    owner = tf.repeat(tf.range(batch), count)
-    shape = [crop_size[0], crop_size[1], features[0].shape[-1]]
-    unknown = tf.where((flat_levels < 0) | (flat_levels >= len(features)))
-    places = [unknown]
-    crops = [tf.zeros(tf.concat([tf.shape(unknown)[:1], shape], axis=0))]
-    for level, feature_map in enumerate(features):
-        place = tf.where(flat_levels == level)
-        crops.append(crop_flat(
-            feature_map, tf.gather_nd(boxes, place), tf.gather_nd(owner, place), crop_size,
-            original_far_edge))
-        places.append(place)
-    merged = tf.dynamic_stitch([tf.cast(place[:, 0], tf.int32) for place in places], crops)
-    merged = tf.reshape(merged, tf.concat([[batch, count], shape], axis=0))
-    merged = tf.ensure_shape(merged, boxes_normalized.shape[:2].concatenate(shape))
-    return tf.cast(merged, features[0].dtype)
+    levels = tf.convert_to_tensor(levels)
+    known = (levels >= 0) & (levels < len(features))
+    level = tf.where(known, levels, 0)
+    if use_static_shapes or original_far_edge:
+        maps = map_samples.flatten(features)
+        crops = gathered_crops(
+            maps.pixels, tf.where(known, tf.gather(maps.starts, level), -1),
+            tf.gather(maps.extents, level), boxes_normalized, crop_size, original_far_edge)
+    else:
+        crops = _crops_from_one_picture(features, boxes_normalized, level, known, crop_size)
+    return tf.cast(crops, features[0].dtype)
 
 
 def gathered_crops(pixels: tf.Tensor, starts: tf.Tensor, extents: tf.Tensor, boxes: tf.Tensor,
-                   crop_size: Sequence[int]) -> tf.Tensor:
+                   crop_size: Sequence[int], original_far_edge: bool = False) -> tf.Tensor:
     """Crops from maps that lie end to end, by reading the four pixels around each sample.
 
     Args:
@@ -67,53 +64,54 @@ def gathered_crops(pixels: tf.Tensor, starts: tf.Tensor, extents: tf.Tensor, box
         extents: int32 [B, P, 2], height and width of that map.
         boxes: float32 [B, P, 4], normalized to that map.
         crop_size: height and width of the result.
+        original_far_edge: see `crop_and_resize`.
     Returns:
         float32 [B, P, crop height, crop width, depth]; samples outside the map are 0.
     """
-    y0, y1, y_share, y_inside = _neighbours(boxes[..., 0], boxes[..., 2], crop_size[0],
-                                            extents[..., 0])
-    x0, x1, x_share, x_inside = _neighbours(boxes[..., 1], boxes[..., 3], crop_size[1],
-                                            extents[..., 1])
-    start = tf.maximum(starts, 0)[..., None, None]
-    width = extents[..., 1, None, None]
-
-    def read(y: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-        place = start + y[..., :, None] * width + x[..., None, :]
-        return tf.cast(tf.gather(pixels, place, batch_dims=1), tf.float32)
-
-    y_share, x_share = y_share[..., :, None, None], x_share[..., None, :, None]
-    top = read(y0, x0) * (1.0 - x_share) + read(y0, x1) * x_share
-    bottom = read(y1, x0) * (1.0 - x_share) + read(y1, x1) * x_share
-    inside = y_inside[..., :, None] & x_inside[..., None, :] & (starts >= 0)[..., None, None]
-    return tf.where(inside[..., None], top * (1.0 - y_share) + bottom * y_share, 0.0)
+    slack = 0.0 if original_far_edge else _SLACK
+    rows, columns = (_samples(boxes, axis, crop_size[axis], extents[..., axis], slack)
+                     for axis in (0, 1))
+    return map_samples.read(pixels, starts, extents[..., 1], rows, columns)
 
 
-def _gathered_levels(features: list[tf.Tensor], boxes: tf.Tensor, levels: tf.Tensor,
-                     crop_size: Sequence[int]) -> tf.Tensor:
-    extents = tf.stack([tf.shape(x)[1:3] for x in features])
-    starts = tf.cumsum(tf.reduce_prod(extents, axis=1), exclusive=True)
-    pixels = tf.concat([tf.reshape(x, [tf.shape(x)[0], -1, x.shape[-1]]) for x in features],
+def _samples(boxes: tf.Tensor, axis: int, count: int, size: tf.Tensor,
+             slack: float) -> map_samples.AxisSamples:
+    positions = map_samples.corner_positions(boxes[..., axis], boxes[..., axis + 2], count, size)
+    margin = slack * tf.maximum(tf.cast(size - 1, tf.float32), 1.0)[..., None]
+    return map_samples.around(positions, size, margin)
+
+
+def _crops_from_one_picture(features: list[tf.Tensor], boxes: tf.Tensor, level: tf.Tensor,
+                            known: tf.Tensor, crop_size: Sequence[int]) -> tf.Tensor:
+    """Crops by the native kernel from the first map with the others in a column beside it."""
+    extents = tf.stack([tf.shape(feature_map)[1:3] for feature_map in features])
+    picture = _side_by_side(features, extents)
+    below = tf.cumsum(extents[1:, 0], exclusive=True)
+    corners = tf.stack([tf.concat([[0], below], axis=0),
+                        tf.concat([[0], tf.repeat(extents[0, 1], len(features) - 1)], axis=0)],
                        axis=1)
-    known = (levels >= 0) & (levels < len(features))
-    level = tf.where(known, levels, 0)
-    crops = gathered_crops(pixels, tf.where(known, tf.gather(starts, level), -1),
-                           tf.gather(extents, level), boxes, crop_size)
-    return tf.cast(crops, features[0].dtype)
+    span = tf.cast(tf.gather(extents, level) - 1, tf.float32)
+    corner = tf.cast(tf.gather(corners, level), tf.float32)
+    whole = tf.cast(tf.maximum(tf.shape(picture)[1:3] - 1, 1), tf.float32)
+    moved = (boxes * tf.tile(span, [1, 1, 2]) + tf.tile(corner, [1, 1, 2])) / tf.tile(whole, [2])
+    crops = crop_and_resize(picture, moved, crop_size)
+    # A sample past the edge of its map would read the neighbour's pixels. That is rare, and
+    # clearing them is a pass over all crops.
+    rows, columns = (_samples(boxes, axis, crop_size[axis], tf.gather(extents[:, axis], level),
+                              _SLACK).inside for axis in (0, 1))
+    inside = rows[..., :, None] & columns[..., None, :] & known[..., None, None]
+    return tf.cond(tf.reduce_all(inside), lambda: crops,
+                   lambda: tf.where(inside[..., None], crops, tf.zeros([], crops.dtype)))
 
 
-def _neighbours(low: tf.Tensor, high: tf.Tensor, samples: int,
-                size: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Finds the two pixels around each sample of an axis.
-
-    Returns:
-        int32 [B, P, samples] twice, the float32 share of the second, and bool: inside the map.
-    """
-    share = tf.linspace(0.0, 1.0, samples) if samples > 1 else tf.constant([0.5])
-    span = tf.cast(size - 1, tf.float32)[..., None]
-    position = span * (low[..., None] * (1.0 - share) + high[..., None] * share)
-    slack = 1e-6 * tf.maximum(span, 1.0)
-    inside = (position >= -slack) & (position <= span + slack)
-    position = tf.clip_by_value(position, 0.0, span)
-    first = tf.floor(position)
-    return (tf.cast(first, tf.int32), tf.cast(tf.minimum(first + 1.0, span), tf.int32),
-            position - first, inside)
+def _side_by_side(features: list[tf.Tensor], extents: tf.Tensor) -> tf.Tensor:
+    if len(features) == 1:
+        return features[0]
+    widest = tf.reduce_max(extents[1:, 1])
+    column = tf.concat([
+        tf.pad(feature_map, [[0, 0], [0, 0], [0, widest - tf.shape(feature_map)[2]], [0, 0]])
+        for feature_map in features[1:]], axis=1)
+    missing = tf.shape(column)[1] - extents[0, 0]
+    first = tf.pad(features[0], [[0, 0], [0, tf.maximum(missing, 0)], [0, 0], [0, 0]])
+    column = tf.pad(column, [[0, 0], [0, tf.maximum(-missing, 0)], [0, 0], [0, 0]])
+    return tf.concat([first, column], axis=2)

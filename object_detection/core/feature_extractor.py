@@ -1,7 +1,7 @@
 """What a backbone gives to the two-stage meta-architecture."""
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import tensorflow as tf
 
@@ -30,6 +30,46 @@ class FasterRCNNFeatureExtractor(abc.ABC):
     @abc.abstractmethod
     def box_features(self, crops: tf.Tensor) -> tf.Tensor:
         """Runs the half behind the crop: [regions, h, w, depth] to [regions, h', w', depth']."""
+
+    def mask_features(self, crops: tf.Tensor) -> tf.Tensor:
+        """Maps crops made for masks alone to what the mask head reads; the crops as they are."""
+        return crops
+
+    @property
+    def pyramid_levels(self) -> tuple[int, int] | None:
+        """Finest and coarsest level of the maps of a pyramid; level n has stride 2^n.
+
+        None: there is one map, which all regions are cropped from.
+        """
+        return None
+
+    def covered_size(self, size: tf.Tensor) -> tf.Tensor:
+        """Returns float32 [2], the height and width that the maps cover, in pixels.
+
+        Args:
+            size: float32 [2] of the network input; an extractor that pads it covers more.
+        """
+        return size
+
+    def variable_name(self, name: str) -> str:
+        """Returns the name to keep a variable of the detector under.
+
+        Args:
+            name: in the style of TF1 (`Conv/weights`); networks from Keras have names of their own.
+        """
+        return name
+
+    def object_paths(self, names: Iterable[str], dropout: bool) -> dict[str, str]:
+        """Returns where object-based checkpoints keep the detector's variables, below the model.
+
+        Args:
+            names: of all variables, as `variable_name` gives them.
+            dropout: the second stage has dropout, which some originals count as a layer.
+        Returns:
+            paths (`node/node/variable`) by name.
+        """
+        del dropout
+        return {name: name for name in names}
 
     @property
     @abc.abstractmethod

@@ -216,6 +216,31 @@ class BootstrappedSigmoidClassificationLoss(Loss):
         return weights * tf.nn.sigmoid_cross_entropy_with_logits(labels=mixed, logits=prediction)
 
 
+@dataclasses.dataclass(frozen=True)
+class PenaltyReducedLogisticFocalLoss(Loss):
+    """Focal loss of independent classes whose negatives count less the nearer their target is to 1.
+
+    Law and Deng, CornerNet (arXiv:1808.01244), equation 1. Only a target of exactly 1 is positive.
+
+    Attributes:
+        alpha: exponent of the error.
+        beta: exponent of the distance of a negative's target from 1.
+        clip: probabilities are kept this far from 0 and 1.
+    """
+
+    alpha: float = 2.0
+    beta: float = 4.0
+    clip: float = 1e-4
+
+    def _compute(self, prediction: tf.Tensor, target: tf.Tensor,
+                 weights: tf.Tensor) -> tf.Tensor:
+        probability = tf.clip_by_value(tf.sigmoid(prediction), self.clip, 1.0 - self.clip)
+        positive = tf.pow(1.0 - probability, self.alpha) * tf.math.log(probability)
+        negative = (tf.pow(1.0 - target, self.beta) * tf.pow(probability, self.alpha)
+                    * tf.math.log(1.0 - probability))
+        return -weights * tf.where(tf.equal(target, 1.0), positive, negative)
+
+
 def per_anchor(loss: tf.Tensor) -> tf.Tensor:
     """Sums a loss [B, A, ...] to [B, A]; one that has that shape already is returned as it is."""
     extra = list(range(2, loss.shape.rank))

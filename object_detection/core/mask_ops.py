@@ -27,12 +27,24 @@ def matched_mask_targets(masks: tf.Tensor, boxes: tf.Tensor, match_rows: tf.Tens
     Returns:
         float32 [B, P, mask height, mask width]; zeros for regions without an object.
     """
-    batch, count, height, width = tf.unstack(tf.shape(masks))
+    _, _, height, width = tf.unstack(tf.shape(masks))
     size = tf.cast(tf.stack([height, width, height, width]), tf.float32)
-    boxes_normalized = boxes / size
-    shape = boxes.shape[:2].concatenate(mask_size)
+    return crop_matched(masks, boxes / size, match_rows, mask_size, use_static_shapes,
+                        original_far_edge)
+
+
+def crop_matched(masks: tf.Tensor, boxes_normalized: tf.Tensor, match_rows: tf.Tensor,
+                 mask_size: Sequence[int], use_static_shapes: bool = False,
+                 original_far_edge: bool = False) -> tf.Tensor:
+    """Cuts boxes [B, P, 4], normalized each to the mask of its own object.
+
+    0 and 1 are the centres of the first and last pixel of that mask. For the rest see
+    `matched_mask_targets`.
+    """
+    batch, count, height, width = tf.unstack(tf.shape(masks))
+    shape = boxes_normalized.shape[:2].concatenate(mask_size)
     if masks.shape[1] == 0:
-        regions = tf.shape(boxes)[:2]
+        regions = tf.shape(boxes_normalized)[:2]
         return tf.ensure_shape(tf.zeros(tf.concat([regions, mask_size], axis=0)), shape)
     if use_static_shapes:
         pixels = tf.reshape(masks, [batch, count * height * width, 1])

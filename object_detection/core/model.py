@@ -48,7 +48,8 @@ class DetectionModel(tf.Module, abc.ABC):
             groundtruth_masks_list: Sequence[tf.Tensor] | None = None,
             groundtruth_weights_list: Sequence[tf.Tensor] | None = None,
             groundtruth_is_crowd_list: Sequence[tf.Tensor] | None = None,
-            is_annotated_list: Sequence[tf.Tensor] | None = None) -> None:
+            is_annotated_list: Sequence[tf.Tensor] | None = None,
+            groundtruth_labeled_classes: Sequence[tf.Tensor] | None = None) -> None:
         """Sets what the next `predict` (in training) and `loss` compare with."""
 
     @abc.abstractmethod
@@ -59,3 +60,24 @@ class DetectionModel(tf.Module, abc.ABC):
     def restore_map(self, fine_tune_checkpoint_type: str = "detection",
                     load_all_detection_checkpoint_vars: bool = False) -> dict[str, tf.Variable]:
         """Returns the variables to start from a checkpoint, by their names in it."""
+
+    @property
+    @abc.abstractmethod
+    def variables_by_name(self) -> dict[str, tf.Variable]:
+        """All variables by the names they have in name-based checkpoints, without `:0`."""
+
+    def object_paths(self) -> dict[str, str]:
+        """Returns the path of each variable below the model in object-based checkpoints."""
+        return {name: name for name in self.variables_by_name}
+
+    def restore_from_objects(
+            self, fine_tune_checkpoint_type: str = "detection") -> dict[str, tf.Module]:
+        """Returns what to pass to `tf.train.Checkpoint` to start from an object-based checkpoint.
+
+        Raises:
+            ValueError: for a type that the model does not know.
+        """
+        if fine_tune_checkpoint_type != "full":
+            raise ValueError(f"restore_from_objects: this model knows full only, got "
+                             f"{fine_tune_checkpoint_type!r}")
+        return {"model": self}

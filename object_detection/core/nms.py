@@ -34,12 +34,14 @@ class NmsSettings:
             arXiv:1704.04503, with variance sigma), and may fall below the threshold.
         use_class_agnostic: boxes of unlike classes suppress each other; each candidate stands for
             its best class, and `max_total_size` is the only limit.
-        max_classes_per_detection: only 1 is possible, as in the original.
+        max_classes_per_detection: classes that one box may stand for with `use_class_agnostic`; all
+            of them count towards `max_total_size`. Without it, it has no effect.
         change_coordinate_frame: express kept boxes relative to the clip window.
         use_static_shapes: use operations that compile to static shapes.
         use_hard: ignore `soft_nms_sigma`.
         use_cpu: run on the CPU, wherever the network runs.
-        use_combined, use_partitioned: chose a kernel in the original; here they change nothing.
+        use_combined, use_partitioned: chose a kernel in the original; here they change nothing, see
+            docs/differences.md.
     """
 
     score_threshold: float = 0.0
@@ -65,8 +67,8 @@ class NmsSettings:
             raise ValueError(
                 "non-max suppression: want max_size_per_class of at least 1 and max_total_size of "
                 f"at least 0, got {self.max_size_per_class} and {self.max_total_size}")
-        if self.max_classes_per_detection != 1:
-            raise ValueError("max_classes_per_detection: only 1 is supported, got "
+        if self.max_classes_per_detection < 1:
+            raise ValueError("max_classes_per_detection: want at least 1, got "
                              f"{self.max_classes_per_detection}")
 
     @property
@@ -84,13 +86,17 @@ class Survivors(NamedTuple):
     rows: tf.Tensor  # int32 [B, M]
 
 
-def suppress(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings) -> Survivors:
+def suppress(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings,
+             best_only: int | None = None) -> Survivors:
     """Runs non-max suppression in every class of every image.
 
     Args:
         boxes: float32 [B, N, q, 4]; any dimension but q may be dynamic.
         scores: float32 [B, N, C]; a score of -inf (or NaN) takes no part.
         settings: thresholds and `max_size_per_class`; the other limits are left to the caller.
+        best_only: look at so many pairs of candidate and class per image, those of the highest
+            scores. What survives of them is what comes first among all survivors. None: at all.
+            Static shapes and soft suppression always look at all.
     """
     # The kernels know no empty candidate list, so that one candidate that never counts is added.
     if scores.shape[1] is None or scores.shape[1] == 0:
@@ -99,10 +105,11 @@ def suppress(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings) -> Surv
     scores = tf.where(scores > settings.score_threshold, scores, _NONE)
     if settings.use_static_shapes or settings.sigma > 0.0:
         return suppress_static(boxes, scores, settings)
-    return suppress_native(boxes, scores, settings)
+    return suppress_native(boxes, scores, settings, best_only)
 
 
-def suppress_native(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings) -> Survivors:
+def suppress_native(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings,
+                    best_only: int | None = None) -> Survivors:
     """As `suppress`, for scores that are -inf where no candidate is, in one kernel call.
 
     The kernel reports neither rows nor breaks ties in a fixed order. So it is given, in place of
@@ -111,19 +118,27 @@ def suppress_native(boxes: tf.Tensor, scores: tf.Tensor, settings: NmsSettings) 
     """
     batch, count, classes = tf.unstack(tf.shape(scores))
     total = count * classes
-    by_class = tf.reshape(tf.transpose(scores, [0, 2, 1]), [batch, total])
-    ordered, order = tf.math.top_k(by_class, k=total)
-    base = tf.range(batch)[:, None] * total
-    place = tf.math.invert_permutation(tf.reshape(order + base, [-1])) % total
-    rank = tf.cast(total - place, tf.float32)
-    rank = tf.transpose(tf.reshape(rank, [batch, classes, count]), [0, 2, 1])
-    rank = tf.where(scores > _NONE, rank, 0.0)
+    ranked = total if best_only is None else tf.minimum(best_only, total)
+    by_class = tf.transpose(scores, [0, 2, 1])
+    if best_only is None:  # class after class, which is quicker than to order all of them together
+        ordered, order = tf.math.top_k(by_class, k=count)
+        order += tf.range(classes)[:, None] * count
+        ordered, order = (tf.reshape(values, [batch, total]) for values in (ordered, order))
+    else:
+        ordered, order = tf.math.top_k(tf.reshape(by_class, [batch, total]), k=ranked)
+    rank = tf.where(ordered > _NONE, tf.cast(ranked - tf.range(ranked), tf.float32), 0.0)
+    if scores.shape[2] == 1:
+        boxes, rank = tf.gather(boxes, order, batch_dims=1), rank[..., None]
+    else:
+        place = order + tf.range(batch)[:, None] * total
+        rank = tf.scatter_nd(tf.reshape(place, [-1, 1]), tf.reshape(rank, [-1]), [batch * total])
+        rank = tf.transpose(tf.reshape(rank, [batch, classes, count]), [0, 2, 1])
+    slots = tf.minimum(tf.minimum(settings.max_size_per_class, count) * classes, ranked)
     kept = tf.image.combined_non_max_suppression(
-        boxes, rank, settings.max_size_per_class,
-        tf.minimum(settings.max_size_per_class, count) * classes, settings.iou_threshold,
+        boxes, rank, settings.max_size_per_class, slots, settings.iou_threshold,
         score_threshold=0.0, clip_boxes=False)
     valid = kept.nmsed_scores > 0.0
-    place = tf.where(valid, total - tf.cast(kept.nmsed_scores, tf.int32), 0)
+    place = tf.where(valid, ranked - tf.cast(kept.nmsed_scores, tf.int32), 0)
     candidate = tf.gather(order, place, batch_dims=1)
     return Survivors(
         kept.nmsed_boxes, tf.where(valid, tf.gather(ordered, place, batch_dims=1), _NONE),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from object_detection.core.augment import color, crops, geometry, labels
+from object_detection.core.augment import autoaugment, color, crops, geometry, labels
 from object_detection.core.augment.tensors import Tensors
 from object_detection.core.standard_fields import InputDataFields as Fields
 
@@ -16,6 +16,7 @@ Step = Callable[[Tensors, tf.Tensor], Tensors]  # settings are bound already
 
 AUGMENTATIONS: dict[str, Callable[..., Tensors]] = {
     function.__name__: function for function in (
+        autoaugment.autoaugment_image,
         color.adjust_gamma,
         color.normalize_image,
         color.random_adjust_brightness,
@@ -34,8 +35,11 @@ AUGMENTATIONS: dict[str, Callable[..., Tensors]] = {
         crops.random_crop_pad_image,
         crops.random_crop_to_aspect_ratio,
         crops.random_scale_crop_and_pad_to_square,
+        crops.random_square_crop_by_scale,
         crops.ssd_random_crop,
         crops.ssd_random_crop_fixed_aspect_ratio,
+        crops.ssd_random_crop_pad,
+        crops.ssd_random_crop_pad_fixed_aspect_ratio,
         geometry.random_absolute_pad_image,
         geometry.random_downscale_to_target_pixels,
         geometry.random_horizontal_flip,

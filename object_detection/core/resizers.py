@@ -1,8 +1,9 @@
 """Image resizers: how an image of any size becomes an input of the network.
 
 A resizer is two rules: the size to scale to, and the size to pad to (right and bottom, so boxes in
-pixels do not move). Sampling follows TensorFlow 1 (no half-pixel centres; `align_corners` as each
-resizer of the OD API had it), because published weights were trained on images scaled that way.
+pixels do not move; `centered_resizers` pads on all sides). Sampling follows TensorFlow 1 (no
+half-pixel centres; `align_corners` as each resizer of the OD API had it), because published weights
+were trained on images scaled that way.
 Where the size of the input is static, so is the size of the output.
 """
 
@@ -49,9 +50,23 @@ class Resizer:
         return False
 
     @property
+    def mask_precision(self) -> tf.DType:
+        """Type of the positions that masks are read at; it decides where two pixels tie."""
+        return tf.float32
+
+    @property
     def fixed_size(self) -> tuple[int, int] | None:
         """Height and width of every output, or None where they depend on the image."""
         return None
+
+    @property
+    def crop_size(self) -> tuple[int, int] | None:
+        """Height and width of what is cut from each output at random; None: nothing is cut."""
+        return None
+
+    def for_training(self) -> "Resizer":
+        """Returns the resizer of training inputs, where that is another one."""
+        return self
 
     def scaled_size(self, size: Size) -> Size:
         """Returns the size an image of `size` is scaled to, before padding."""
@@ -61,17 +76,40 @@ class Resizer:
         """Returns the size after padding of an image scaled to `scaled`."""
         return scaled
 
+    def corner(self, scaled: Size, padded: Size) -> Size:
+        """Returns where the top left corner of an image lies in its padded frame: y, x."""
+        return 0, 0
+
     def pad_values(self, channels: int) -> tuple[float, ...]:
         """Returns what fills the padding, one value per channel."""
         return (0.0,) * channels
+
+    def scale_images(self, images: tf.Tensor, size: Size) -> tf.Tensor:
+        """Scales float32 [B, H, W, channels] to `size`."""
+        return _resize(images, size, self.method, self.align_corners)
+
+    def window(self, true_shapes: tf.Tensor, height: Length, width: Length) -> tf.Tensor:
+        """Returns where images lie in their frames: float32 [B, 4], pixels.
+
+        Args:
+            true_shapes: int32 [B, 3], as `resize_batch` gives them.
+            height, width: of the frames, which may be padded further (at the bottom and right) for
+                a batch; a window does not leave its frame.
+        """
+        sides = (true_shapes[:, 0], true_shapes[:, 1])
+        top, left = self.corner(sides, self.padded_size(sides))
+        ends = tf.stack([sides[0] + top, sides[1] + left], axis=1)
+        begins = ends - true_shapes[:, :2]
+        window = tf.concat([begins, tf.minimum(ends, tf.stack([height, width]))], axis=1)
+        return tf.cast(window, tf.float32)
 
     def __call__(self, image: tf.Tensor, masks: tf.Tensor | None = None) -> Resized:
         """Resizes one image [H, W, channels] (0..255) and its masks [N, H, W]."""
         images, true_shapes = self.resize_batch(tf.expand_dims(image, 0))
         if masks is not None:
             scaled = self.scaled_size(_size(image, 0))
-            masks = resize_nearest(masks, scaled, self.align_corners)
-            masks = _pad(masks[..., tf.newaxis], scaled, self.padded_size(scaled), (0,))[..., 0]
+            masks = resize_nearest(masks, scaled, self.align_corners, self.mask_precision)
+            masks = self._padded(masks[..., tf.newaxis], scaled, (0,))[..., 0]
         return Resized(images[0], masks, true_shapes[0])
 
     def resize_batch(self, images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -82,16 +120,20 @@ class Resizer:
         """
         images = tf.cast(images, tf.float32)
         scaled = self.scaled_size(_size(images, 1))
-        images = _resize(images, scaled, self.method, self.align_corners)
+        images = self.scale_images(images, scaled)
         channels = images.shape[-1]
         if channels is None:
             raise ValueError("resizer: the number of image channels must be static, got shape "
                              f"{images.shape}")
-        images = _pad(images, scaled, self.padded_size(scaled), self.pad_values(channels))
+        images = self._padded(images, scaled, self.pad_values(channels))
         if self.to_gray and channels == 3:
             images, channels = tf.image.rgb_to_grayscale(images), 1
         true_shape = tf.stack([scaled[0], scaled[1], channels])
         return images, tf.tile(true_shape[tf.newaxis], [tf.shape(images)[0], 1])
+
+    def _padded(self, images: tf.Tensor, size: Size, values: tuple[float, ...]) -> tf.Tensor:
+        padded = self.padded_size(size)
+        return _pad(images, size, padded, self.corner(size, padded), values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +248,8 @@ class PadToMultipleResizer(Resizer):
         return tuple(-(-side // self.multiple) * self.multiple for side in scaled)
 
 
-def resize_nearest(masks: tf.Tensor, size: Size, align_corners: bool = False) -> tf.Tensor:
+def resize_nearest(masks: tf.Tensor, size: Size, align_corners: bool = False,
+                   precision: tf.DType = tf.float32) -> tf.Tensor:
     """Resizes [..., H, W] of any type and any number of masks, none included, by nearest neighbour.
 
     Reads the same pixels as `tf.compat.v1.image.resize`, which refuses an empty batch: pixel
@@ -217,11 +260,11 @@ def resize_nearest(masks: tf.Tensor, size: Size, align_corners: bool = False) ->
         old_side = _size(masks, len(masks.shape) - 2)[axis]
         if isinstance(old_side, int) and isinstance(new_side, int) and old_side == new_side:
             continue
-        old, new = tf.cast(old_side, tf.float32), tf.cast(new_side, tf.float32)
+        old, new = tf.cast(old_side, precision), tf.cast(new_side, precision)
         scale = old / new
         if align_corners:
             scale = tf.where(new > 1.0, (old - 1.0) / tf.maximum(new - 1.0, 1.0), scale)
-        position = tf.range(new, dtype=tf.float32) * scale
+        position = tf.range(new, dtype=precision) * scale
         index = tf.cast(tf.floor(position + 0.5 if align_corners else position), tf.int32)
         masks = tf.gather(masks, tf.minimum(index, old_side - 1), axis=len(masks.shape) + axis)
     return masks
@@ -273,11 +316,14 @@ def _resize(images: tf.Tensor, size: Size, method: str, align_corners: bool) -> 
     return tf.ensure_shape(resized, [images.shape[0], height, width, images.shape[-1]])
 
 
-def _pad(images: tf.Tensor, size: Size, padded: Size, values: tuple[float, ...]) -> tf.Tensor:
-    """Pads [B, H, W, channels] of `size` at the bottom and right with a value per channel."""
+def _pad(images: tf.Tensor, size: Size, padded: Size, corner: Size,
+         values: tuple[float, ...]) -> tf.Tensor:
+    """Places [B, H, W, channels] of `size` at `corner` of a frame filled with `values`."""
     if _is_static(size) and _is_static(padded) and tuple(size) == tuple(padded):
         return images
-    paddings = [[0, 0], [0, padded[0] - size[0]], [0, padded[1] - size[1]], [0, 0]]
+    around = [[before, whole - before - side]
+              for before, whole, side in zip(corner, padded, size)]
+    paddings = [[0, 0], *around, [0, 0]]
     offset = tf.cast(tf.constant(values), images.dtype)
     if any(values):
         images = tf.pad(images - offset, paddings) + offset

@@ -43,10 +43,13 @@ class PiecewiseLinear:
 
     Attributes:
         xs, ys: the points, by rising x.
+        high_as_low: fault of the original: what lies 1 or more above the last point gets the value
+            of the first one.
     """
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
+    high_as_low: bool = False
 
     def __post_init__(self) -> None:
         if not self.xs or len(self.xs) != len(self.ys) or list(self.xs) != sorted(self.xs):
@@ -57,6 +60,8 @@ class PiecewiseLinear:
         xs, ys = tf.constant(self.xs, tf.float32), tf.constant(self.ys, tf.float32)
         last = len(self.xs) - 1
         flat = tf.reshape(scores, [-1])
+        if self.high_as_low:
+            flat = tf.where(flat >= self.xs[-1] + 1.0, self.xs[0], flat)
         upper = tf.searchsorted(xs, flat, side="right")
         left, right = tf.maximum(upper - 1, 0), tf.minimum(upper, last)
         x0, y0 = tf.gather(xs, left), tf.gather(ys, left)

@@ -56,10 +56,10 @@ class InputDataFields:
     # The whole image.
     groundtruth_image_classes = "groundtruth_image_classes"
     groundtruth_image_confidences = "groundtruth_image_confidences"
-    groundtruth_labeled_classes = "groundtruth_labeled_classes"
+    groundtruth_labeled_classes = "groundtruth_labeled_classes"  # float32 [C], 1: looked for
     groundtruth_verified_neg_classes = "groundtruth_verified_neg_classes"
     groundtruth_not_exhaustive_classes = "groundtruth_not_exhaustive_classes"
-    is_annotated = "is_annotated"
+    is_annotated = "is_annotated"  # bool []; false: the image adds no loss
     context_features = "context_features"
     context_feature_length = "context_feature_length"
     context_features_image_id_list = "context_features_image_id_list"
@@ -80,6 +80,7 @@ class DetectionResultFields:
     detection_multiclass_scores = "detection_multiclass_scores"
     detection_classes = "detection_classes"
     detection_features = "detection_features"
+    cropped_rpn_box_features = "cropped_rpn_box_features"
     detection_anchor_indices = "detection_anchor_indices"
     detection_masks = "detection_masks"
     detection_surface_coords = "detection_surface_coords"
@@ -150,6 +151,7 @@ class TfExampleFields:
     image_class_synset = "image/class/synset"
     neg_category_ids = "image/neg_category_ids"
     not_exhaustive_category_ids = "image/not_exhaustive_category_ids"
+    is_annotated = "image/is_annotated"  # int64, 1 where absent; ours, not in the OD API
     object_bbox_ymin = "image/object/bbox/ymin"
     object_bbox_xmin = "image/object/bbox/xmin"
     object_bbox_ymax = "image/object/bbox/ymax"

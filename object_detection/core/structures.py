@@ -18,13 +18,30 @@ class ImageBatch(NamedTuple):
     true_shapes: tf.Tensor  # int32 [B, 3]: height, width, channels without padding
 
 
+class ImageExtent(NamedTuple):
+    """Where the images of a batch lie in the network input."""
+
+    true_shapes: tf.Tensor  # int32 [B, 3]: height, width, channels without padding
+    size: tf.Tensor  # float32 [2]: height and width of the padded network input
+    windows: tf.Tensor | None = None  # float32 [B, 4], pixels; None: at the top left
+
+
+class Regions(NamedTuple):
+    """Where to crop features."""
+
+    boxes: tf.Tensor  # float32 [B, P, 4], normalized to what the maps cover
+    size: tf.Tensor  # float32 [2]: height and width that 1 stands for, in pixels
+
+
 class GroundTruth(NamedTuple):
     """Annotated objects, padded to N rows per image; padding rows have weight 0 and no extent."""
 
     boxes: tf.Tensor  # float32 [B, N, 4], pixels of the network input
     classes: tf.Tensor  # float32 [B, N, C], one-hot or soft, no background column
-    weights: tf.Tensor  # float32 [B, N], factor of each object in the loss
+    weights: tf.Tensor  # float32 [B, N], factor of each object in the loss; 0 for crowds
     is_annotated: tf.Tensor  # bool [B]; an image that is not annotated adds no loss
+    is_crowd: tf.Tensor  # bool [B, N], regions that hold many objects
+    known_classes: tf.Tensor  # bool [B, C]; objects of other classes are not annotated in an image
     masks: tf.Tensor | None = None  # float32 [B, N, H, W] of the padded network input, 0 or 1
 
 
@@ -34,7 +51,7 @@ class RpnOutput(NamedTuple):
     box_encodings: tf.Tensor  # float32 [B, A, 4]
     objectness: tf.Tensor  # float32 [B, A, 2], logits of background and object
     anchors: tf.Tensor  # float32 [A, 4]
-    features: tf.Tensor  # float32 [B, h, w, depth], the map that the RPN heads read
+    features: tuple[tf.Tensor, ...]  # float32 [B, h, w, depth] per level, what its heads read
 
 
 class Proposals(NamedTuple):

@@ -33,6 +33,7 @@ _SCALARS = {
     Keys.source_id: tf.io.FixedLenFeature([], tf.string, ""),
     Keys.height: tf.io.FixedLenFeature([], tf.int64, 0),
     Keys.width: tf.io.FixedLenFeature([], tf.int64, 0),
+    Keys.is_annotated: tf.io.FixedLenFeature([], tf.int64, 1),
 }
 _LISTS = {
     Keys.image_class_text: tf.string, Keys.image_class_label: tf.int64,
@@ -134,7 +135,8 @@ class TfExampleDecoder(tf.Module):
             Tensors by `InputDataFields`. N objects, H x W pixels of the stored image:
             image uint8 [H, W, 3]; original_image_spatial_shape int32 [2]; source_id, filename,
             key, record_fault string []; image_height, image_width int64 [] as the record states
-            them; num_groundtruth_boxes int32 []; groundtruth_boxes float32 [N, 4], normalized;
+            them; is_annotated bool []; num_groundtruth_boxes int32 []; groundtruth_boxes float32
+            [N, 4], normalized;
             groundtruth_classes int64 [N], from 1; groundtruth_class_texts string [N];
             groundtruth_area, groundtruth_weights float32 [N]; groundtruth_is_crowd,
             groundtruth_difficult, groundtruth_group_of bool [N]; lists for the whole image:
@@ -173,6 +175,7 @@ class TfExampleDecoder(tf.Module):
             Fields.key: parsed[Keys.key],
             Fields.image_height: parsed[Keys.height],
             Fields.image_width: parsed[Keys.width],
+            Fields.is_annotated: parsed[Keys.is_annotated] > 0,
             Fields.groundtruth_image_classes: self._labels(
                 parsed[Keys.image_class_text], parsed[Keys.image_class_label]),
             Fields.groundtruth_image_confidences: parsed[Keys.image_class_confidence],

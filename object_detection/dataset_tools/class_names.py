@@ -39,7 +39,7 @@ def resolve_labels(images: Sequence[sources.SourceImage], label_map_path: str, o
     if tf.io.gfile.exists(beside):
         return ClassLabels(label_lookup.read_labels(beside), beside)
     labels = dict(category_ids or {}) or number_names(
-        obj.name for image in images for obj in image.objects)
+        obj.name for image in images for obj in image.objects if not obj.fault)
     if not labels:
         raise ValueError("no object is annotated, so no label map can be made: "
                          "pass one with --label_map_path")
@@ -67,7 +67,7 @@ def check_known(images: Iterable[sources.SourceImage], labels: ClassLabels) -> N
     counts: dict[str, int] = {}
     for image in images:
         for obj in image.objects:
-            if obj.name not in labels.ids:
+            if obj.name not in labels.ids and not obj.fault:
                 first_seen.setdefault(obj.name, f"{image.where} object {obj.number}")
                 counts[obj.name] = counts.get(obj.name, 0) + 1
     if not counts:

@@ -86,6 +86,8 @@ class _DropObject(Exception):  # noqa: N818 - control flow inside this file
 def _keep(obj: sources.SourceObject, frame: tuple[int, int], settings: ExampleSettings,
           notes: list[str]) -> _KeptObject:
     width, height = frame
+    if obj.fault:
+        raise _DropObject(obj.fault)
     if settings.ignore_difficult_instances and obj.difficult:
         raise _DropObject("difficult")
     if obj.name not in settings.labels:

@@ -1,8 +1,9 @@
 """The common writer: annotated images in, TFRecord shards, a label map and a report out.
 
 Annotation formats have a reader each (create_pascal_tf_record, create_coco_tf_record,
-create_csv_tf_record), which only has to produce `SourceImage`s. Everything after that is here, so
-that all formats share one treatment of boxes, images, classes, shards, processes and errors.
+create_csv_tf_record, create_via_tf_record), which only has to produce `SourceImage`s. Everything
+after that is here, so that all formats share one treatment of boxes, images, classes, shards,
+processes and errors.
 """
 
 import collections

@@ -21,6 +21,7 @@ class SourceObject:
     is_crowd: bool | None = None
     area: float | None = None  # pixels
     segmentation: Any = None  # COCO polygons or RLE
+    fault: str = ""  # why it cannot be used, as far as the reader can tell; one word for reports
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,6 +19,8 @@ class Batch(NamedTuple):
     weights: tf.Tensor  # float32 [B, N], 0 in padding
     is_crowd: tf.Tensor  # bool [B, N]
     masks: tf.Tensor | tuple = ()  # uint8 [B, N, H, W], or () without masks
+    is_annotated: tf.Tensor | tuple = ()  # bool [B], or (): all are
+    labeled_classes: tf.Tensor | tuple = ()  # float32 [B, C], or (): all are
 
 
 def to_tensors(features: Mapping[str, tf.Tensor], labels: Mapping[str, tf.Tensor]) -> Batch:
@@ -27,20 +29,22 @@ def to_tensors(features: Mapping[str, tf.Tensor], labels: Mapping[str, tf.Tensor
     return Batch(
         features[Fields.image], features[Fields.true_image_shape], boxes,
         labels[Fields.groundtruth_classes], labels[Fields.groundtruth_weights],
-        labels[Fields.groundtruth_is_crowd], labels.get(Fields.groundtruth_instance_masks, ()))
+        labels[Fields.groundtruth_is_crowd], labels.get(Fields.groundtruth_instance_masks, ()),
+        labels.get(Fields.is_annotated, ()), labels.get(Fields.groundtruth_labeled_classes, ()))
 
 
 def signature(batch: Batch) -> Batch:
     """Returns the types of batches with as many images, of any height, width and object count."""
-    images = batch.images.shape[0]
-    masks = batch.masks
-    if not isinstance(masks, tuple):
-        masks = tf.TensorSpec([images, None, None, None], masks.dtype)
+    images, classes = batch.images.shape[0], batch.classes.shape[2]
+
+    def spec(value: tf.Tensor | tuple, *shape: int | None) -> tf.TensorSpec | tuple:
+        return () if isinstance(value, tuple) else tf.TensorSpec([images, *shape], value.dtype)
+
     return Batch(
-        tf.TensorSpec([images, None, None, batch.images.shape[3]], tf.float32),
-        tf.TensorSpec([images, 3], tf.int32), tf.TensorSpec([images, None, 4], tf.float32),
-        tf.TensorSpec([images, None, batch.classes.shape[2]], tf.float32),
-        tf.TensorSpec([images, None], tf.float32), tf.TensorSpec([images, None], tf.bool), masks)
+        spec(batch.images, None, None, batch.images.shape[3]), spec(batch.true_shapes, 3),
+        spec(batch.boxes, None, 4), spec(batch.classes, None, classes), spec(batch.weights, None),
+        spec(batch.is_crowd, None), spec(batch.masks, None, None, None), spec(batch.is_annotated),
+        spec(batch.labeled_classes, classes))
 
 
 def provide_groundtruth(model: DetectionModel, batch: Batch) -> None:
@@ -52,8 +56,13 @@ def provide_groundtruth(model: DetectionModel, batch: Batch) -> None:
     if batch.images.shape[0] is None:
         raise ValueError("training: the number of images per batch must be fixed; set "
                          "train_input_reader.drop_remainder: true")
-    masks = None if isinstance(batch.masks, tuple) else tf.unstack(batch.masks)
+    def images(value: tf.Tensor | tuple) -> list[tf.Tensor] | None:
+        return None if isinstance(value, tuple) else tf.unstack(value)
+
     model.provide_groundtruth(
-        tf.unstack(batch.boxes), tf.unstack(batch.classes), groundtruth_masks_list=masks,
-        groundtruth_weights_list=tf.unstack(batch.weights),
-        groundtruth_is_crowd_list=tf.unstack(batch.is_crowd))
+        tf.unstack(batch.boxes), tf.unstack(batch.classes),
+        groundtruth_masks_list=images(batch.masks),
+        groundtruth_weights_list=images(batch.weights),
+        groundtruth_is_crowd_list=images(batch.is_crowd),
+        is_annotated_list=images(batch.is_annotated),
+        groundtruth_labeled_classes=images(batch.labeled_classes))

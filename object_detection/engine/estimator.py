@@ -4,6 +4,7 @@ The parts come from builders and inputs; this file puts them in order. What must
 names, settings) is looked at before the first record is read.
 """
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator
@@ -16,7 +17,16 @@ from absl import logging
 from object_detection import inputs
 from object_detection.builders import model_builder, optimizer_builder
 from object_detection.core.model import DetectionModel
-from object_detection.engine import checkpoints, fine_tune, hooks, train_loop
+from object_detection.engine import (
+    checkpoints,
+    compilation,
+    empty_input,
+    fine_tune,
+    hooks,
+    phases,
+    train_loop,
+    weight_files,
+)
 from object_detection.engine.evaluation import Evaluation, assign
 from object_detection.engine.hooks import StepState
 from object_detection.engine.run_config import RunConfig
@@ -69,7 +79,7 @@ def evaluate(pipeline: Pipeline, run: RunConfig, checkpoint: str | None = None) 
     """Evaluates one checkpoint: the given one, or the newest of the model directory.
 
     Args:
-        checkpoint: a prefix, or a directory, whose newest checkpoint is taken.
+        checkpoint: a prefix, a Keras `.h5` file, or a directory, whose newest is taken.
     Raises:
         ValueError: if there is no checkpoint, or it does not fit the config.
     """
@@ -77,7 +87,7 @@ def evaluate(pipeline: Pipeline, run: RunConfig, checkpoint: str | None = None) 
     prefix = fine_tune.resolve(checkpoint or run.model_dir, "checkpoint_dir")
     checkpoints.ensure_writable(run.model_dir)
     metrics = Evaluation(pipeline, run).run_checkpoint(prefix)
-    return Outcome(checkpoints.step_of(prefix) or 0, prefix, metrics)
+    return Outcome(weight_files.step_of(prefix), prefix, metrics)
 
 
 def evaluate_continuously(pipeline: Pipeline, run: RunConfig, checkpoint_dir: str,
@@ -93,17 +103,18 @@ def evaluate_continuously(pipeline: Pipeline, run: RunConfig, checkpoint_dir: st
     config_util.validate(pipeline)
     if not tf.io.gfile.isdir(checkpoint_dir):
         raise ValueError(f"checkpoint_dir: the directory {os.path.abspath(checkpoint_dir)} does "
-                         "not exist")
+                         "not exist; --run_once takes a single checkpoint, too")
     checkpoints.ensure_writable(run.model_dir)
     evaluation = Evaluation(pipeline, run)
     last_step = _last_step(pipeline, run)
     outcome = Outcome(0, None, {})
     waited = time.monotonic()
     while last_step is None or outcome.step < last_step:
-        newest = next(iter(checkpoints.available(checkpoint_dir)), None)
+        newest = (next(iter(checkpoints.available(checkpoint_dir)), None)
+                  or fine_tune.run_of_another_program(checkpoint_dir))
         if newest is not None and newest != outcome.checkpoint:
             metrics = evaluation.run_checkpoint(newest)
-            outcome = Outcome(checkpoints.step_of(newest) or 0, newest, metrics)
+            outcome = Outcome(weight_files.step_of(newest), newest, metrics)
             waited = time.monotonic()
             continue
         if time.monotonic() - waited >= timeout:
@@ -145,8 +156,9 @@ def load_model(pipeline: Pipeline, checkpoint: str) -> DetectionModel:
     prefix = fine_tune.resolve(checkpoint, "checkpoint")
     model = model_builder.build(pipeline.model, is_training=False)
     variables = model.variables_by_name
-    checkpoints.check_fits(prefix, checkpoints.shapes(prefix), variables, list(variables))
-    assign(model, checkpoints.read(prefix, list(variables)))
+    file = weight_files.open_file(prefix, model)
+    checkpoints.check_fits(prefix, file.shapes, variables, list(variables))
+    assign(model, file.read(list(variables)))
     return model
 
 
@@ -183,7 +195,7 @@ def _train(pipeline: Pipeline, run: RunConfig, with_evaluation: bool) -> Outcome
     chain = _hooks(run, saver)
     if with_evaluation:
         chain.append(hooks.Every(run.steps_between_evaluations, evaluate_now))
-    dataset = _training_data(pipeline, run, strategy, step)
+    dataset = empty_input.watched(_training_data(pipeline, run, strategy, step), strategy)
     stopped = train_loop.run(step, dataset, chain, last_step, pipeline.train_config.batch_size)
     made = step.steps_made
     if stopped is not None:
@@ -198,8 +210,12 @@ def _prepared(pipeline: Pipeline, run: RunConfig,
               strategy: tf.distribute.Strategy) -> tuple[TrainStep, str | None]:
     """Builds model and optimizer and gives them their weights; returns the checkpoint resumed."""
     config = pipeline.train_config
-    settings = TrainSettings.from_config(config)
-    resuming = bool(checkpoints.available(run.model_dir))
+    settings = dataclasses.replace(TrainSettings.from_config(config),
+                                   jit_compile=run.compiles(pipeline))
+    if settings.jit_compile:
+        compilation.check_training(pipeline)
+    other = fine_tune.run_of_another_program(run.model_dir)
+    resuming = bool(checkpoints.available(run.model_dir)) or other is not None
     prefix, kind = "", ""
     if config.fine_tune_checkpoint and not resuming:
         kind = fine_tune.kind_of(config)
@@ -211,8 +227,11 @@ def _prepared(pipeline: Pipeline, run: RunConfig,
             print(fine_tune.restore(model, prefix, kind, config.load_all_detection_checkpoint_vars),
                   flush=True)
         step = TrainStep(model, plan, settings, strategy)
-    restored = checkpoints.restore_newest(run.model_dir, step.state(),
-                                          list(model.variables_by_name))
+    if other is not None:
+        restored = fine_tune.resume_other(other, model, step.state(), plan.learning_rate)
+    else:
+        restored = checkpoints.restore_newest(run.model_dir, step.state(),
+                                              list(model.variables_by_name))
     if restored is None:
         print(f"Training starts at step 0 in {run.model_dir}", flush=True)
         return step, None
@@ -235,9 +254,21 @@ def _report_resumed(step: TrainStep, restored: checkpoints.Restored, fine_tune_p
 
 
 def _last_step(pipeline: Pipeline, run: RunConfig) -> int | None:
+    """Returns the step that training ends with, or None if it has no end.
+
+    Raises:
+        ValueError: if the phases are shorter than what is asked for.
+    """
     asked = run.num_train_steps
-    steps = pipeline.train_config.num_steps if asked is None else asked
-    return steps or None
+    in_phases = phases.total_steps(phases.read(pipeline.train_config))
+    if not in_phases:
+        return (pipeline.train_config.num_steps if asked is None else asked) or None
+    if asked is None:
+        return in_phases
+    if not 0 < asked <= in_phases:
+        raise ValueError(f"num_train_steps: {asked or 'no end'} is asked for, but the phases of "
+                         f"train_config end with step {in_phases}; lengthen the last phase")
+    return asked
 
 
 def _training_data(pipeline: Pipeline, run: RunConfig, strategy: tf.distribute.Strategy,
@@ -257,6 +288,8 @@ def _training_data(pipeline: Pipeline, run: RunConfig, strategy: tf.distribute.S
         data = dataset(None)
     else:
         data = strategy.distribute_datasets_from_function(dataset)
+    if run.compiles(pipeline):
+        compilation.check_batches(data.element_spec)
     step.trace_for(data.element_spec)
     return data
 

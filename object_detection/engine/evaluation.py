@@ -12,7 +12,13 @@ from object_detection.builders import model_builder
 from object_detection.core.model import DetectionModel
 from object_detection.core.standard_fields import DetectionResultFields
 from object_detection.core.standard_fields import InputDataFields as Fields
-from object_detection.engine import checkpoints, events, metrics_file
+from object_detection.engine import (
+    checkpoints,
+    compilation,
+    events,
+    metrics_file,
+    weight_files,
+)
 from object_detection.engine.evaluator import EvaluationSettings, Evaluator
 from object_detection.engine.run_config import RunConfig
 from object_detection.metrics import coco_tools
@@ -46,6 +52,8 @@ class Evaluation:
         if pipeline.eval_config.ignore_groundtruth:
             raise ValueError("eval_config.ignore_groundtruth: evaluation here always compares with "
                              "ground truth; to look at detections alone use scripts/detect.py")
+        if run.compiles(pipeline):
+            compilation.check_inference(pipeline)
         readers = readers_of(pipeline, run)
         metrics = [_evaluators(pipeline.eval_config, reader) for _, reader in readers]
         self.model = model_builder.build(pipeline.model, is_training=False)
@@ -84,14 +92,17 @@ class Evaluation:
         return results
 
     def run_checkpoint(self, prefix: str) -> dict[str, dict[str, float]]:
-        """Scores the weights in a checkpoint. Raises CheckpointError if it does not fit."""
-        held = checkpoints.shapes(prefix)
-        sources = self.needed(held)
+        """Scores the weights in a file, of any kind that `weight_files` opens.
+
+        Raises:
+            CheckpointError: if it does not fit.
+        """
+        file = weight_files.open_file(prefix, self.model)
+        sources = self.needed(file.shapes)
         variables = {sources[name]: variable
                      for name, variable in self.model.variables_by_name.items()}
-        checkpoints.check_fits(prefix, held, variables, list(variables))
-        step = checkpoints.step_of(prefix) or 0
-        return self.run(checkpoints.read(prefix, list(variables)), step)
+        checkpoints.check_fits(prefix, file.shapes, variables, list(variables))
+        return self.run(file.read(list(variables)), weight_files.step_of(prefix))
 
     def _score(self, one: _Input, step: int) -> dict[str, float]:
         pictures = self._pictures(one)
@@ -111,7 +122,8 @@ class Evaluation:
         config = self._pipeline.eval_config
         path = config.export_path or f"{self._run.model_dir}/{name}/detections_"
         settings = EvaluationSettings(name=name, detections_path=path,
-                                      compute_losses=not config.use_dummy_loss_in_eval)
+                                      compute_losses=not config.use_dummy_loss_in_eval,
+                                      jit_compile=self._run.compiles(self._pipeline))
         dataset = inputs.eval_input(config, reader, self._pipeline.model, model=self.model,
                                     params=self._run.input_params())
         return _Input(name, dataset, Evaluator(self.model, evaluators, settings), categories)

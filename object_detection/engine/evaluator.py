@@ -22,6 +22,7 @@ from object_detection.input_pipeline import transform
 from object_detection.metrics.detection_evaluator import DetectionEvaluator
 
 TOTAL_LOSS = "Loss/total_loss"
+_WINDOW = "true_image_window"  # float32 [4]: where the image lies in its padded frame, pixels
 
 Arrays = dict[str, np.ndarray]
 Observer = Callable[[dict, dict, dict], None]  # features, ground truth, detections of one image
@@ -34,6 +35,7 @@ class EvaluationSettings:
     name: str = "eval_0"  # of the input, for messages and files
     compute_losses: bool = True
     detections_path: str = ""  # prefix of the COCO results files; empty writes none
+    jit_compile: bool = False  # compile the network, though not the losses, with XLA
     confident: float = 0.5  # score from which a detection on an empty image counts as false alarm
 
 
@@ -70,6 +72,9 @@ class Evaluator:
             detections, losses = self._forward(features, labels)
             size = int(features[Fields.image].shape[0])
             tally.add_losses(losses, size)
+            windows = self._model.resizer.window(
+                features[Fields.true_image_shape], *features[Fields.image].shape[1:3])
+            features = {**features, _WINDOW: windows}
             for one in _per_image(features, labels, detections, size, tally.images):
                 self._add(one, tally)
                 if observer is not None:
@@ -104,22 +109,32 @@ class Evaluator:
         batch = batches.to_tensors(features, labels)
         size = batch.images.shape[0]
         if size not in self._traced:  # the last batch may be smaller
-            self._traced[size] = tf.function(self._detect, autograph=False,
-                                             input_signature=[batches.signature(batch)])
+            signature = batches.signature(batch)
+            if self._settings.jit_compile:
+                signature = signature._replace(images=tf.TensorSpec(batch.images.shape))
+            self._traced[size] = tf.function(self._compare, autograph=False,
+                                             input_signature=[signature])
         return self._traced[size](batch)
 
-    def _detect(self, batch: batches.Batch) -> tuple[dict, dict]:
-        batches.provide_groundtruth(self._model, batch)
-        predictions = self._model.predict(batch.images, batch.true_shapes)
-        detections = self._model.postprocess(predictions, batch.true_shapes)
+    def _compare(self, batch: batches.Batch) -> tuple[dict, dict]:
+        detect = self._detect
+        if self._settings.jit_compile:
+            detect = tf.function(detect, autograph=False, jit_compile=True)
+        detections, predictions = detect(batch.images, batch.true_shapes)
+        losses = {}
+        if self._settings.compute_losses:
+            batches.provide_groundtruth(self._model, batch)
+            losses = dict(self._model.loss(predictions, batch.true_shapes))
+            losses[TOTAL_LOSS] = tf.add_n(list(losses.values()))
+        return detections, losses
+
+    def _detect(self, images: tf.Tensor, true_shapes: tf.Tensor) -> tuple[dict, dict]:
+        predictions = self._model.predict(images, true_shapes)
+        detections = self._model.postprocess(predictions, true_shapes)
         wanted = (DetectionResultFields.detection_boxes, DetectionResultFields.detection_scores,
                   DetectionResultFields.detection_classes, DetectionResultFields.detection_masks,
                   DetectionResultFields.num_detections)
-        losses = {}
-        if self._settings.compute_losses:
-            losses = dict(self._model.loss(predictions, batch.true_shapes))
-            losses[TOTAL_LOSS] = tf.add_n(list(losses.values()))
-        return {name: detections[name] for name in wanted if name in detections}, losses
+        return ({name: detections[name] for name in wanted if name in detections}, predictions)
 
     def _write_detections(self) -> None:
         if not self._settings.detections_path:
@@ -197,14 +212,19 @@ def _truth_of(labels: Arrays, features: Arrays) -> Arrays:
     """Returns one image's objects in pixels of the original image, without rows of padding."""
     count = int(labels[Fields.num_groundtruth_boxes])
     padded = np.array(features[Fields.image].shape[:2], np.float32)
-    true = features[Fields.true_image_shape][:2].astype(np.float32)
+    window = features[_WINDOW]
     size = features[Fields.original_image_spatial_shape]
-    scale = np.tile(padded / true * size, 2)
+    sides = np.tile(window[2:] - window[:2], 2)
+    in_window = labels[Fields.groundtruth_boxes][:count] * np.tile(padded, 2) - np.tile(
+        window[:2], 2)
     one_hot = labels[Fields.groundtruth_classes][:count]
     truth = {
-        Fields.groundtruth_boxes: labels[Fields.groundtruth_boxes][:count] * scale,
+        Fields.groundtruth_boxes: in_window / sides * np.tile(size, 2),
         Fields.groundtruth_classes: one_hot.argmax(axis=1) + eval_util.LABEL_ID_OFFSET,
         Fields.groundtruth_is_crowd: labels[Fields.groundtruth_is_crowd][:count]}
+    if Fields.groundtruth_labeled_classes in labels:
+        truth[Fields.groundtruth_labeled_classes] = eval_util.LABEL_ID_OFFSET + np.flatnonzero(
+            labels[Fields.groundtruth_labeled_classes])
     if Fields.groundtruth_area in labels:
         truth[Fields.groundtruth_area] = labels[Fields.groundtruth_area][:count]
     if transform.ORIGINAL_MASKS in labels:

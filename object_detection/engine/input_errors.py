@@ -8,6 +8,7 @@ import tensorflow as tf
 from object_detection.input_pipeline import records
 
 _CHECK = re.compile(r"assertion failed: \[(.*?)\]\s*(?:\[|$)", re.DOTALL)
+_NOT_COMPILED = re.compile(r"(\w+) \(No registered '\w+' OpKernel")
 _PYTHON_ERROR = re.compile(r"^\s*(?:\w+Error): (.+)$", re.MULTILINE)
 
 
@@ -22,6 +23,10 @@ def explain(error: tf.errors.OpError, patterns: Sequence[str] = ()) -> str:
         damage = records.locate_damage(records.find_files(list(patterns)))
         if damage:
             return damage
+    if "unsupported operations when trying to compile" in text:
+        operations = ", ".join(sorted(set(_NOT_COMPILED.findall(text)))) or "one of its operations"
+        return (f"jit_compile: XLA cannot compile {operations} of this model; set the static-shape "
+                "options that docs/training.md names, or train without jit_compile")
     check = _CHECK.search(text)
     if check:
         return check.group(1).replace("\\'", "'").strip()

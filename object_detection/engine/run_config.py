@@ -6,6 +6,8 @@ import os
 
 import tensorflow as tf
 
+from object_detection.protos import pipeline_pb2
+
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
@@ -23,6 +25,7 @@ class RunConfig:
     record_summaries: bool = True
     skip_bad_records: bool = False
     seed: int | None = None
+    jit_compile: bool | None = None  # None: as train_config says
     strategy: tf.distribute.Strategy | None = None  # None: one device
 
     def __post_init__(self) -> None:
@@ -51,6 +54,12 @@ class RunConfig:
     def steps_between_evaluations(self) -> int:
         """Returns eval_every, or the checkpoint interval where that is not given."""
         return self.eval_every or self.checkpoint_every
+
+    def compiles(self, pipeline: pipeline_pb2.TrainEvalPipelineConfig) -> bool:
+        """Whether training step and inference are compiled with XLA."""
+        if self.jit_compile is None:
+            return pipeline.train_config.jit_compile
+        return self.jit_compile
 
     def input_params(self) -> dict[str, object]:
         """Returns the `params` of `inputs.train_input` and `inputs.eval_input`."""

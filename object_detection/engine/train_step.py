@@ -5,10 +5,10 @@ batch over the number of replicas, and gradients are summed, so that N replicas 
 batch each make the same change as one device with all of it. Clipping sees the summed gradient.
 """
 
+import contextlib
 import dataclasses
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,10 @@ from absl import logging
 from object_detection.builders.optimizer_builder import OptimizerPlan
 from object_detection.core.model import DetectionModel
 from object_detection.core.standard_fields import InputDataFields as Fields
-from object_detection.engine import batches
+from object_detection.engine import batches, phases
+from object_detection.engine.phases import Phase, PhaseSettings
+from object_detection.engine.selection import select_variables
+from object_detection.nets import drop_path, training_scope
 from object_detection.protos import train_pb2
 
 REGULARIZATION_LOSS = "Loss/regularization_loss"
@@ -40,16 +43,26 @@ class TrainSettings:
     train_patterns: tuple[str, ...] = ()  # empty: all variables
     freeze_patterns: tuple[str, ...] = ()
     gradient_norms: bool = False  # report the gradient's norm of each variable
+    phases: tuple[PhaseSettings, ...] = ()  # empty: one way from start to end
+    jit_compile: bool = False  # compile the step with XLA
+    # Run the convolutions in bfloat16; variables, boxes, scores and losses stay float32.
+    bfloat16: bool = False
+    variable_clipping_norm: float = 0.0  # bounds each variable's gradient alone; 0: none
 
     @classmethod
     def from_config(cls, config: train_pb2.TrainConfig) -> "TrainSettings":
-        """Reads the settings. Raises ValueError for one that cannot be followed."""
-        if config.use_bfloat16:
-            raise ValueError("train_config.use_bfloat16: this model trains in float32 only; set "
-                             "it to false")
-        return cls(config.gradient_clipping_by_norm, config.add_regularization_loss,
-                   config.bias_grad_multiplier, tuple(config.update_trainable_variables),
-                   tuple(config.freeze_variables), config.summarize_gradients)
+        """Reads the settings. Raises ValueError if the phases cannot work."""
+        return cls(
+            clipping_norm=config.gradient_clipping_by_norm,
+            add_regularization_loss=config.add_regularization_loss,
+            bias_gradient_factor=config.bias_grad_multiplier,
+            train_patterns=tuple(config.update_trainable_variables),
+            freeze_patterns=tuple(config.freeze_variables),
+            gradient_norms=config.summarize_gradients,
+            phases=phases.read(config),
+            jit_compile=config.jit_compile,
+            bfloat16=config.use_bfloat16,
+            variable_clipping_norm=config.per_variable_gradient_clipping_by_norm)
 
 
 class StepResult(NamedTuple):
@@ -65,38 +78,12 @@ class StepResult(NamedTuple):
         return self.losses[TOTAL_LOSS]
 
 
-def select_variables(variables: Mapping[str, tf.Variable], train_patterns: Sequence[str] = (),
-                     freeze_patterns: Sequence[str] = ()) -> dict[str, tf.Variable]:
-    """Returns the trainable variables that match a train pattern (if any) and no freeze pattern.
-
-    A pattern may match anywhere in the name (`re.search`), as in the OD API. Patterns that
-    match nothing are reported as warnings.
-
-    Raises:
-        ValueError: if a pattern is no regular expression, or no variable is left.
-    """
-    chosen = {name: variable for name, variable in variables.items() if variable.trainable}
-    total = len(chosen)
-    if train_patterns:
-        kept = _matching(chosen, "update_trainable_variables", train_patterns)
-        chosen = {name: variable for name, variable in chosen.items() if name in kept}
-    frozen = _matching(chosen, "freeze_variables", freeze_patterns)
-    chosen = {name: variable for name, variable in chosen.items() if name not in frozen}
-    if not chosen:
-        raise ValueError(
-            "train_config: freeze_variables and update_trainable_variables leave none of the "
-            f"{total} trainable variables to train; names look like {next(iter(variables), '')!r}")
-    if len(chosen) < total:
-        logging.info("training %d of %d trainable variables", len(chosen), total)
-    return chosen
-
-
 class TrainStep:
     """Holds everything that changes in training; calling it with a batch makes one step.
 
     Attributes:
         global_step: int64 variable, the number of steps made.
-        trained: the variables that change, by TF1 name.
+        trained: the variables that change in any phase, by TF1 name.
     """
 
     def __init__(self, model: DetectionModel, plan: OptimizerPlan, settings: TrainSettings,
@@ -106,8 +93,15 @@ class TrainStep:
         self._plan = plan
         self._settings = settings
         self._strategy = strategy or tf.distribute.get_strategy()
-        self.trained = select_variables(model.variables_by_name, settings.train_patterns,
-                                        settings.freeze_patterns)
+        if settings.jit_compile and self._strategy.num_replicas_in_sync > 1:
+            raise ValueError("train_config.jit_compile: a step over several devices cannot be "
+                             "compiled; set it to false, or train on one device")
+        chosen = select_variables(model.variables_by_name, settings.train_patterns,
+                                  settings.freeze_patterns)
+        self._phases = phases.resolve(settings.phases, chosen, plan.learning_rate)
+        self._phase = -1  # number of the phase of the step before; -1: none yet
+        self.trained = {name: variable for name, variable in chosen.items()
+                        if any(name in phase.trained for phase in self._phases)}
         with self._strategy.scope():
             plan.optimizer.build(list(self.trained.values()))
             if plan.moving_average is not None:
@@ -115,12 +109,13 @@ class TrainStep:
             self.global_step = tf.Variable(
                 0, trainable=False, dtype=tf.int64, name=GLOBAL_STEP,
                 aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
-        self._traced = tf.function(self._all_replicas, autograph=False, reduce_retracing=True)
+        self._traced = [self._function(phase, reduce_retracing=True) for phase in self._phases]
 
     def trace_for(self, element_spec: tuple) -> None:
         """Fixes the types of batches (`dataset.element_spec`): one trace, whatever the sizes."""
-        self._traced = tf.function(self._all_replicas, autograph=False,
-                                   input_signature=[batches.to_tensors(*element_spec)])
+        signature = [batches.to_tensors(*element_spec)]
+        self._traced = [self._function(phase, input_signature=signature)
+                        for phase in self._phases]
 
     def __call__(self, features: Mapping[str, tf.Tensor],
                  labels: Mapping[str, tf.Tensor]) -> StepResult:
@@ -133,7 +128,7 @@ class TrainStep:
             NonFiniteLossError: if the loss or its gradient is not finite; the message names step,
                 losses and images. The weights must not be saved after that.
         """
-        result = self._traced(batches.to_tensors(features, labels))
+        result = self._traced[self._present_phase()](batches.to_tensors(features, labels))
         if not math.isfinite(float(result.total_loss)) or not math.isfinite(
                 float(result.gradient_norm)):
             raise NonFiniteLossError(self._complaint(result, features))
@@ -164,10 +159,30 @@ class TrainStep:
         if self._plan.moving_average is not None:
             self._plan.moving_average.reset(list(self.trained.values()))
 
-    def _all_replicas(self, batch: batches.Batch) -> StepResult:
+    def _function(self, phase: Phase, reduce_retracing: bool = False,
+                  input_signature: Sequence | None = None) -> Callable:
+        return tf.function(lambda batch: self._all_replicas(batch, phase), autograph=False,
+                           reduce_retracing=reduce_retracing, input_signature=input_signature,
+                           jit_compile=self._settings.jit_compile or None)
+
+    def _present_phase(self) -> int:
+        """Returns the number of the next step's phase; says so where another one begins."""
+        if len(self._phases) == 1 and not self._settings.phases:
+            return 0
+        number = phases.index_at(self._phases, self.steps_made)
+        if number != self._phase:
+            self._phase = number
+            phase = self._phases[number]
+            total = sum(variable.trainable for variable in self.model.variables_by_name.values())
+            logging.info("%s: %d of %d trainable variables are trained", phase.title,
+                         len(phase.trained), total)
+        return number
+
+    def _all_replicas(self, batch: batches.Batch, phase: Phase | None = None) -> StepResult:
+        phase = phase or self._phases[0]
         # The rate of a step is that of the steps made before it: the first step is step 0.
-        rate = self._plan.learning_rate(self.global_step.read_value())
-        per_replica = self._strategy.run(self._one_replica, args=(batch, rate))
+        rate = phase.learning_rate(self.global_step.read_value())
+        per_replica = self._strategy.run(self._one_replica, args=(batch, rate, phase))
         self.global_step.assign_add(1)
         reduced = tf.nest.map_structure(
             lambda value: self._strategy.reduce(tf.distribute.ReduceOp.MEAN, value, axis=None),
@@ -175,12 +190,13 @@ class TrainStep:
         losses, norm, norms = reduced
         return StepResult(losses, tf.cast(rate, tf.float32), norm, norms)
 
-    def _one_replica(self, batch: batches.Batch, rate: tf.Tensor) -> tuple:
-        variables = list(self.trained.values())
+    def _one_replica(self, batch: batches.Batch, rate: tf.Tensor, phase: Phase) -> tuple:
+        variables = list(phase.trained.values())
         context = tf.distribute.get_replica_context()
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            losses = self._losses(batch)
+            with self._frozen_statistics(phase), drop_path.training_step(self.global_step):
+                losses = self._losses(batch)
             share = losses[TOTAL_LOSS] / context.num_replicas_in_sync
         gradients = tape.gradient(share, variables)
         pairs = [(tf.convert_to_tensor(gradient), variable)
@@ -197,12 +213,25 @@ class TrainStep:
                      for gradient, variable in zip(summed, used)}
         self._plan.optimizer.apply(zip(summed, used), rate)
         if self._plan.moving_average is not None:
-            self._plan.moving_average.update(variables)
+            self._plan.moving_average.update(list(self.trained.values()))
         return losses, norm, norms
+
+    def _frozen_statistics(self, phase: Phase) -> contextlib.AbstractContextManager:
+        """Holds the statistics of layers that a phase leaves alone.
+
+        Without phases all statistics move, also those of layers that freeze_variables names: so
+        it is in the original, and in the checkpoints and configs made with it.
+        """
+        if not self._settings.phases:
+            return contextlib.nullcontext()
+        return training_scope.only(phase.trained.values())
 
     def _losses(self, batch: batches.Batch) -> dict[str, tf.Tensor]:
         batches.provide_groundtruth(self.model, batch)
-        predictions = self.model.predict(batch.images, batch.true_shapes)
+        images = batch.images
+        if self._settings.bfloat16:
+            images = tf.cast(images, tf.bfloat16)  # layers follow the type of what they read
+        predictions = self.model.predict(images, batch.true_shapes)
         losses = dict(self.model.loss(predictions, batch.true_shapes))
         penalties = self.model.regularization_losses()
         if self._settings.add_regularization_loss and penalties:
@@ -220,8 +249,12 @@ class TrainStep:
 
     def _clipped(self, gradients: list[tf.Tensor]) -> tuple[list[tf.Tensor], tf.Tensor]:
         norm = tf.linalg.global_norm(gradients)
+        if self._settings.variable_clipping_norm > 0:
+            gradients = [tf.clip_by_norm(gradient, self._settings.variable_clipping_norm)
+                         for gradient in gradients]
         if self._settings.clipping_norm > 0:
-            gradients, _ = tf.clip_by_global_norm(gradients, self._settings.clipping_norm, norm)
+            gradients, _ = tf.clip_by_global_norm(
+                gradients, self._settings.clipping_norm, tf.linalg.global_norm(gradients))
         return gradients, norm
 
     def _complaint(self, result: StepResult, features: Mapping[str, tf.Tensor]) -> str:
@@ -243,22 +276,3 @@ def source_ids(strategy: tf.distribute.Strategy, features: Mapping[str, tf.Tenso
     parts = strategy.experimental_local_results(features[Fields.source_id])
     return [value.decode("utf-8", "replace")
             for part in parts for value in np.ravel(part.numpy())]
-
-
-def _matching(variables: Mapping[str, tf.Variable], field: str,
-              patterns: Sequence[str]) -> set[str]:
-    found = set()
-    for pattern in patterns:
-        try:
-            expression = re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"train_config.{field}: {pattern!r} is no regular expression: "
-                             f"{error}") from error
-        # Patterns written for TF1 may end in the output number, `weights:0`.
-        names = {name for name in variables
-                 if expression.search(name) or expression.search(f"{name}:0")}
-        if not names:
-            logging.warning("train_config.%s: %r matches no trainable variable; names look like %r",
-                            field, pattern, next(iter(variables), ""))
-        found |= names
-    return found

@@ -6,7 +6,7 @@ Shuffling happens here, on encoded bytes: a buffer of 2048 JPEG files takes mega
 
 import dataclasses
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 from absl import logging
@@ -25,6 +25,8 @@ class ReaderSettings:
     read_block_length: int = 32  # records taken from one file before the next one's turn
     seed: int | None = None  # makes the shuffled order repeatable, at some cost in speed
     weights: tuple[float, ...] = ()  # empty, or the share of each pattern in what is read
+    # Empty, or a serialized tf.Example for each pattern, with features for records without them.
+    defaults: tuple[bytes, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +50,16 @@ def read(settings: ReaderSettings, shard: Shard = Shard()) -> tf.data.Dataset:  
     groups = [find_files([pattern]) for pattern in settings.patterns or ("",)]
     files = [path for group in groups for path in group]
     check_files(files)
+    defaults = settings.defaults or (b"",) * len(groups)
+    default_of = {path: default for group, default in zip(groups[::-1], defaults[::-1])
+                  for path in group}  # of a file in several groups the first one counts
     if settings.weights:
-        datasets = [_one_epoch(group, settings, shard) for group in groups]
+        datasets = [_one_epoch(group, settings, shard, default_of) for group in groups]
         if settings.num_epochs != 1:
             datasets = [dataset.repeat(settings.num_epochs or None) for dataset in datasets]
         return tf.data.Dataset.sample_from_datasets(datasets, weights=list(settings.weights),
                                                     seed=settings.seed)
-    return _one_epoch(files, settings, shard).repeat(settings.num_epochs or None)
+    return _one_epoch(files, settings, shard, default_of).repeat(settings.num_epochs or None)
 
 
 def find_files(patterns: Sequence[str]) -> list[str]:
@@ -117,8 +122,9 @@ def locate_damage(files: Sequence[str]) -> str | None:
     return None
 
 
-def _one_epoch(files: list[str], settings: ReaderSettings, shard: Shard) -> tf.data.Dataset:
-    paths = tf.data.Dataset.from_tensor_slices(files)
+def _one_epoch(files: list[str], settings: ReaderSettings, shard: Shard,
+               default_of: Mapping[str, bytes]) -> tf.data.Dataset:
+    paths = tf.data.Dataset.from_tensor_slices((files, [default_of[path] for path in files]))
     by_file = len(files) >= shard.count
     if by_file:
         paths = paths.shard(shard.count, shard.index)
@@ -126,7 +132,8 @@ def _one_epoch(files: list[str], settings: ReaderSettings, shard: Shard) -> tf.d
         paths = paths.shuffle(len(files), seed=settings.seed)
     readers = max(1, min(settings.num_readers, len(files)))
     dataset = paths.interleave(
-        tf.data.TFRecordDataset, cycle_length=readers, block_length=settings.read_block_length,
+        _records_of_file if settings.defaults else lambda path, _: tf.data.TFRecordDataset(path),
+        cycle_length=readers, block_length=settings.read_block_length,
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=not settings.shuffle or settings.seed is not None)
     if not by_file:
@@ -136,6 +143,15 @@ def _one_epoch(files: list[str], settings: ReaderSettings, shard: Shard) -> tf.d
     if settings.shuffle:
         dataset = dataset.shuffle(settings.shuffle_buffer_size, seed=settings.seed)
     return dataset
+
+
+def _records_of_file(path: tf.Tensor, default: tf.Tensor) -> tf.data.Dataset:
+    """Reads a file and puts `default` before each record.
+
+    Serialized messages are merged by joining them: what comes later, here the record's own
+    features, replaces what comes before.
+    """
+    return tf.data.TFRecordDataset(path).map(lambda record: tf.strings.join([default, record]))
 
 
 def _check_settings(settings: ReaderSettings) -> None:
@@ -149,6 +165,10 @@ def _check_settings(settings: ReaderSettings) -> None:
         raise ValueError(
             f"input_reader.sample_from_datasets_weights: want one weight per input_path, got "
             f"{len(settings.weights)} weights for {len(settings.patterns)} paths")
+    if settings.defaults and len(settings.defaults) != len(settings.patterns):
+        raise ValueError(
+            f"input_reader.known_classes: want one block per input_path, got "
+            f"{len(settings.defaults)} blocks for {len(settings.patterns)} paths")
     if any(weight < 0 for weight in settings.weights) or (
             settings.weights and not sum(settings.weights)):
         raise ValueError("input_reader.sample_from_datasets_weights: want weights of 0 or more, "

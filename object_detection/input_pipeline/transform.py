@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from object_detection.core import preprocessor, resizers
+from object_detection.core.augment import crops
 from object_detection.core.augment.tensors import OBJECT_KEYS, Tensors, keep_objects
 from object_detection.core.standard_fields import InputDataFields as Fields
 from object_detection.input_pipeline import notices
@@ -31,6 +32,9 @@ class TransformSettings:
     keep_original_image: bool = False
     use_multiclass_scores: bool = False  # class targets are the record's scores, not one-hot
     merge_multiple_label_boxes: bool = False  # equal boxes become one with several classes
+    keep_crowds: bool = False  # in training too, for losses that leave out what lies in a crowd
+    # An image without image-level labels counts as searched for all classes.
+    unlabeled_means_all_classes: bool = True
 
     def __post_init__(self) -> None:
         if self.num_classes < 1:
@@ -43,8 +47,9 @@ class TransformSettings:
 class Transform:
     """Callable of one decoded record, for `Dataset.map`.
 
-    Training drops crowd boxes: a box around many objects is no object to learn. Evaluation keeps
-    them with their flag, and keeps all boxes, however many; metrics know what to do with them.
+    Training drops crowd boxes, unless asked to keep them: a box around many objects is no object to
+    learn. Evaluation keeps them with their flag, and keeps all boxes, however many; metrics know
+    what to do with them.
     """
 
     def __init__(self, settings: TransformSettings) -> None:
@@ -73,13 +78,14 @@ class Transform:
         tensors = preprocessor.preprocess(tensors, settings.steps, seed)
         if settings.training:
             tensors = self._cut(tensors, record[Fields.source_id])
-        resized = settings.resizer(tensors[Fields.image],
-                                   tensors.get(Fields.groundtruth_instance_masks))
-        features[Fields.image] = resized.image
-        features[Fields.true_image_shape] = resized.true_shape
+        tensors, features[Fields.true_image_shape] = self._resized(tensors, seed)
+        features[Fields.image] = tensors[Fields.image]
         labels = self._labels(tensors)
-        if resized.masks is not None:
-            labels[Fields.groundtruth_instance_masks] = resized.masks
+        labels[Fields.is_annotated] = record[Fields.is_annotated]
+        labels[Fields.groundtruth_labeled_classes] = self._labeled_classes(record)
+        if original_masks is not None:
+            masks = tensors[Fields.groundtruth_instance_masks]
+            labels[Fields.groundtruth_instance_masks] = masks
             if not settings.training:
                 labels[ORIGINAL_MASKS] = original_masks
         return features, labels
@@ -97,7 +103,7 @@ class Transform:
             tensors[Fields.image] = tf.concat(
                 [record[Fields.image], record[Fields.image_additional_channels]], axis=-1)
         known = record[Fields.groundtruth_classes] > 0  # not in the label map: -1
-        if settings.training:
+        if settings.training and not settings.keep_crowds:
             known &= ~record[Fields.groundtruth_is_crowd]
         return keep_objects(tensors, known)
 
@@ -108,6 +114,20 @@ class Transform:
         return {key: value[:tf.minimum(count, limit)] if key in OBJECT_KEYS else value
                 for key, value in tensors.items()}
 
+    def _resized(self, tensors: Tensors, seed: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
+        """Returns the tensors at network size, and the true shape of the image (int32 [3])."""
+        settings = self._settings
+        resizer = settings.resizer.for_training() if settings.training else settings.resizer
+        resized = resizer(tensors[Fields.image], tensors.get(Fields.groundtruth_instance_masks))
+        tensors = {**tensors, Fields.image: resized.image}
+        if resized.masks is not None:
+            tensors[Fields.groundtruth_instance_masks] = resized.masks
+        if resizer.crop_size is None:
+            return tensors, resized.true_shape
+        tensors = crops.random_crop_to_size(
+            tensors, tf.random.fold_in(seed, len(settings.steps)), resizer.crop_size)
+        return tensors, tf.shape(tensors[Fields.image])
+
     def _labels(self, tensors: Tensors) -> Tensors:
         labels = {key: tensors[key] for key in _LABEL_KEYS}
         labels[Fields.groundtruth_boxes] = tf.ensure_shape(
@@ -117,6 +137,21 @@ class Transform:
             labels = _merge_equal_boxes(labels)
         labels[Fields.num_groundtruth_boxes] = tf.shape(labels[Fields.groundtruth_boxes])[0]
         return labels
+
+    def _labeled_classes(self, record: Tensors) -> tf.Tensor:
+        """Returns float32 [C], 1 where the image was searched for objects of the class.
+
+        Image-level labels say so, of present and of absent classes; a box says so of its class.
+        """
+        depth = self._settings.num_classes
+        stated = tf.concat([record[Fields.groundtruth_image_classes],
+                            record[Fields.groundtruth_verified_neg_classes]], axis=0)
+        labels = tf.concat([stated, record[Fields.groundtruth_classes]], axis=0)
+        found = tf.reduce_any(tf.equal(labels[:, tf.newaxis], tf.range(1, depth + 1, 1, tf.int64)),
+                              axis=0)
+        if self._settings.unlabeled_means_all_classes:
+            found |= tf.equal(tf.size(stated), 0)
+        return tf.cast(found, tf.float32)
 
     def _classes(self, tensors: Tensors) -> tf.Tensor:
         """Returns float32 [N, C] targets, without a background column."""

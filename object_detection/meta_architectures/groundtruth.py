@@ -23,7 +23,9 @@ class GroundTruthHolder(threading.local):
 
 def padded_batch(boxes: Sequence[tf.Tensor], classes: Sequence[tf.Tensor], num_classes: int,
                  weights: Sequence[tf.Tensor] | None = None,
-                 is_annotated: Sequence[tf.Tensor] | None = None) -> GroundTruth:
+                 is_annotated: Sequence[tf.Tensor] | None = None,
+                 is_crowd: Sequence[tf.Tensor] | None = None,
+                 known_classes: Sequence[tf.Tensor] | None = None) -> GroundTruth:
     """Pads per-image tensors to the most objects of the batch, at least one row.
 
     Each argument may also be one tensor with the batch in front, padded already (rows of padding
@@ -34,27 +36,39 @@ def padded_batch(boxes: Sequence[tf.Tensor], classes: Sequence[tf.Tensor], num_c
         classes: [n_i, num_classes] each, without a background column.
         weights: float32 [n_i] each; 1 where absent.
         is_annotated: bool scalars; true where absent.
+        is_crowd: bool [n_i] each, whose weights become 0; no crowds where absent.
+        known_classes: [num_classes] each, not 0 for classes that are annotated in the image; all
+            where absent.
     Raises:
         ValueError: if the lists disagree in length or a class row has another width.
     """
-    count = len(boxes)
+    count, given_boxes = len(boxes), boxes
     for name, given in (("classes", classes), ("weights", weights),
-                        ("is_annotated", is_annotated)):
+                        ("is_annotated", is_annotated), ("is_crowd", is_crowd),
+                        ("labeled classes", known_classes)):
         if given is not None and len(given) != count:
             raise ValueError(f"ground truth: boxes of {count} images, but {name} of {len(given)}")
     width = classes[0].shape[-1]
     if width is not None and width != num_classes:
         raise ValueError(f"ground truth: classes must be one-hot with {num_classes} columns "
                          f"(num_classes, no background), got {width}")
+    boxes, classes = stacked(boxes, tf.float32), stacked(classes, tf.float32)
     if weights is None:
-        weights = [tf.ones(tf.shape(image_boxes)[:1]) for image_boxes in boxes]
-    if is_annotated is None:
-        annotated = tf.ones([count], tf.bool)
-    else:
-        annotated = tf.stack([tf.reshape(tf.cast(flag, tf.bool), []) for flag in is_annotated])
+        counts = [tf.shape(image_boxes)[0] for image_boxes in given_boxes]
+        weights = tf.sequence_mask(counts, maxlen=tf.shape(boxes)[1], dtype=tf.float32)
+    weights = stacked(weights, tf.float32)
+    crowds = tf.zeros_like(weights, tf.bool) if is_crowd is None else stacked(is_crowd, tf.bool)
     return GroundTruth(
-        boxes=_stack(boxes, tf.float32), classes=_stack(classes, tf.float32),
-        weights=_stack(weights, tf.float32), is_annotated=annotated)
+        boxes, classes, tf.where(crowds, 0.0, weights),
+        is_annotated=_flags(is_annotated, [count]), is_crowd=crowds,
+        known_classes=_flags(known_classes, [count, num_classes]))
+
+
+def _flags(values: Sequence[tf.Tensor] | None, shape: Sequence[int]) -> tf.Tensor:
+    """Returns bool [B, ...] of one value per image; all true where there are none."""
+    if values is None:
+        return tf.ones(shape, tf.bool)
+    return tf.stack([tf.reshape(tf.cast(value, tf.bool), shape[1:]) for value in values])
 
 
 def network_masks(masks: Sequence[tf.Tensor], height: tf.Tensor, width: tf.Tensor,
@@ -86,11 +100,11 @@ def network_masks(masks: Sequence[tf.Tensor], height: tf.Tensor, width: tf.Tenso
         return tf.cond(tf.reduce_all(size == wanted), lambda: image_masks, resized)
 
     if resizer is None or (isinstance(masks, tf.Tensor) and masks.shape.rank == 4):
-        return _stack(masks, tf.float32)
-    return _stack([fitted(image_masks) for image_masks in masks], tf.float32)
+        return stacked(masks, tf.float32)
+    return stacked([fitted(image_masks) for image_masks in masks], tf.float32)
 
 
-def _stack(values: Sequence[tf.Tensor], dtype: tf.DType) -> tf.Tensor:
+def stacked(values: Sequence[tf.Tensor], dtype: tf.DType) -> tf.Tensor:
     """Stacks [n_i, ...] tensors, padding the first dimension with zeros to the largest n_i >= 1."""
     if isinstance(values, tf.Tensor):
         return tf.cast(values, dtype)

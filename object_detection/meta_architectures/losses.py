@@ -157,11 +157,13 @@ class MaskLoss:
 
     Attributes:
         use_static_shapes, original_far_edge: see `mask_ops.matched_mask_targets`.
+        count_unannotated: divide by the regions of all images, even those whose loss is left out.
     """
 
     weight: float
     use_static_shapes: bool = False
     original_far_edge: bool = False
+    count_unannotated: bool = False
 
     def __call__(self, logits: tf.Tensor, boxes: tf.Tensor, valid: tf.Tensor,
                  targets: RegionTargets, truth: GroundTruth) -> tf.Tensor:
@@ -189,7 +191,10 @@ class MaskLoss:
             tf.reshape(chosen, [batch, count, height * width]),
             tf.reshape(cropped, [batch, count, height * width]), weights=weights[..., None])
         used = valid & truth.is_annotated[:, None]
-        matched = tf.maximum(tf.reduce_sum(weights), 1.0)
+        counted = weights
+        if not self.count_unannotated:
+            counted = tf.where(truth.is_annotated[:, None], weights, 0.0)
+        matched = tf.maximum(tf.reduce_sum(counted), 1.0)
         return self.weight * tf.reduce_sum(tf.where(used[..., None], pixel_losses, 0.0)) / (
             tf.cast(height * width, tf.float32) * matched)
 

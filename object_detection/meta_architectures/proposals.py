@@ -10,7 +10,7 @@ from object_detection.core.balanced_positive_negative_sampler import (
 )
 from object_detection.core.box_coder import BoxCoder
 from object_detection.core.nms import NmsSettings
-from object_detection.core.structures import GroundTruth, Proposals, RpnOutput
+from object_detection.core.structures import GroundTruth, ImageExtent, Proposals, RpnOutput
 from object_detection.core.target_assigner import TargetAssigner
 
 
@@ -30,16 +30,15 @@ class Proposer:
         """Returns float32 [B, A, 4] boxes, not clipped."""
         return self.box_coder.decode(rpn.box_encodings, rpn.anchors)
 
-    def propose(self, rpn: RpnOutput,
-                true_shapes: tf.Tensor) -> tuple[Proposals, tf.Tensor]:
+    def propose(self, rpn: RpnOutput, images: ImageExtent) -> tuple[Proposals, tf.Tensor]:
         """Returns the proposals, and the anchor row of each, int32 [B, P].
 
         Regions are where the second stage looks, not something it can move: no gradient.
         """
-        rpn = RpnOutput(*(tf.stop_gradient(value) for value in rpn))
+        rpn = tf.nest.map_structure(tf.stop_gradient, rpn)
         scores = tf.nn.softmax(rpn.objectness)[..., 1:]
         kept = post_processing.batch_multiclass_non_max_suppression(
-            self.decode(rpn)[:, :, None, :], scores, clip_window(true_shapes), self.nms)
+            self.decode(rpn)[:, :, None, :], scores, clip_window(images), self.nms)
         return Proposals(kept.boxes, kept.scores, kept.num_valid), kept.indices
 
 
@@ -70,9 +69,11 @@ class ProposalSampler:
         return _select(proposals, chosen, self.batch_size)
 
 
-def clip_window(true_shapes: tf.Tensor) -> tf.Tensor:
+def clip_window(images: ImageExtent) -> tf.Tensor:
     """Returns float32 [B, 4]: the extent of each image without its padding."""
-    size = tf.cast(true_shapes[:, :2], tf.float32)
+    if images.windows is not None:
+        return images.windows
+    size = tf.cast(images.true_shapes[:, :2], tf.float32)
     return tf.concat([tf.zeros_like(size), size], axis=-1)
 
 

@@ -9,7 +9,7 @@ from object_detection.core import post_processing
 from object_detection.core.box_coder import BoxCoder
 from object_detection.core.nms import NmsSettings
 from object_detection.core.score_converters import ScoreConverter
-from object_detection.core.structures import HeadOutput, Proposals
+from object_detection.core.structures import HeadOutput, ImageExtent, Proposals
 from object_detection.meta_architectures.proposals import clip_window
 
 
@@ -24,6 +24,7 @@ class Detections(NamedTuple):
     anchor_indices: tf.Tensor  # int32 [B, D], row of the proposal each came from
     raw_boxes: tf.Tensor  # float32 [B, P, 4], all candidates, for their best class
     raw_scores: tf.Tensor  # float32 [B, P, C + 1]
+    input_boxes: tf.Tensor  # float32 [B, D, 4], the boxes in pixels of the network input
 
     def as_dict(self) -> dict[str, tf.Tensor]:
         """Returns the tensors under the names users know."""
@@ -55,42 +56,48 @@ class DetectionPostprocessor:
         per_class = tf.reshape(encodings, [shape[0], shape[1], encodings.shape[1], 4])
         return self.box_coder.decode(per_class, proposal_boxes[:, :, None, :])
 
-    def detect(self, head: HeadOutput, proposals: Proposals,
-               true_shapes: tf.Tensor) -> Detections:
-        """Returns the detections of a batch with int32 [B, 3] image shapes without padding.
-
-        No gradient reaches the heads through them.
-        """
+    def detect(self, head: HeadOutput, proposals: Proposals, images: ImageExtent) -> Detections:
+        """Returns the detections of a batch; no gradient reaches the heads through them."""
         head = HeadOutput(*(tf.stop_gradient(value) for value in head))
         decoded = self.decode(head.box_encodings, proposals.boxes)
         shape = tf.shape(proposals.boxes)
         slots = head.class_logits.shape[-1]
         logits = tf.reshape(head.class_logits, [shape[0], shape[1], slots])
         scores = self.convert_scores(logits)
+        windows = clip_window(images)
+        candidates = self.candidates(decoded, scores[..., 1:], windows)
         kept = post_processing.batch_multiclass_non_max_suppression(
-            decoded, scores[..., 1:], clip_window(true_shapes), self.nms, proposals.num_valid)
+            *candidates, windows, self.nms, proposals.num_valid)
         valid = kept.valid_mask()
         multiclass = tf.gather(scores, kept.indices, batch_dims=1)
         return Detections(
             kept.boxes, kept.scores, tf.cast(kept.classes, tf.float32),
             tf.cast(kept.num_valid, tf.float32), tf.where(valid[..., None], multiclass, 0.0),
-            tf.where(valid, kept.indices, 0), _raw_boxes(decoded, logits, true_shapes), scores)
+            tf.where(valid, kept.indices, 0), _raw_boxes(decoded, logits, images),
+            scores, self.to_input(kept.boxes, images))
+
+    def candidates(self, boxes: tf.Tensor, scores: tf.Tensor,
+                   windows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the boxes and scores that suppression compares: here, all as they are.
+
+        Args:
+            boxes: float32 [B, P, C or 1, 4], pixels.
+            scores: float32 [B, P, C]; -inf takes a box of a class out.
+            windows: float32 [B, 4], the images in the network input.
+        """
+        del windows
+        return boxes, scores
+
+    def to_input(self, boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
+        """Maps boxes [B, D, 4] normalized to the image without padding to pixels."""
+        corner, size = _corner_and_size(images)
+        return boxes * size + corner
 
 
-def normalize_boxes(boxes: tf.Tensor, true_shapes: tf.Tensor) -> tf.Tensor:
+def normalize_boxes(boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
     """Maps pixels [B, P, 4] to the unpadded image, whose extent is [0, 1]."""
-    size = tf.cast(true_shapes, tf.float32)
-    return boxes / tf.gather(size, [0, 1, 0, 1], axis=1)[:, None, :]
-
-
-def to_padded_frame(boxes: tf.Tensor, true_shapes: tf.Tensor, height: tf.Tensor,
-                    width: tf.Tensor) -> tf.Tensor:
-    """Maps boxes [B, D, 4] normalized to the unpadded image to the padded network input."""
-    size = tf.cast(true_shapes, tf.float32)
-    vertical = size[:, 0] / tf.cast(height, tf.float32)
-    horizontal = size[:, 1] / tf.cast(width, tf.float32)
-    scale = tf.stack([vertical, horizontal, vertical, horizontal], axis=-1)
-    return boxes * scale[:, None, :]
+    corner, size = _corner_and_size(images)
+    return (boxes - corner) / size
 
 
 def mask_scores(logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
@@ -109,9 +116,16 @@ def mask_scores(logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
     return tf.sigmoid(tf.reshape(chosen, [shape[0], shape[1], height, width]))
 
 
-def _raw_boxes(decoded: tf.Tensor, logits: tf.Tensor, true_shapes: tf.Tensor) -> tf.Tensor:
+def _corner_and_size(images: ImageExtent) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns top left corners and sizes of the images, float32 [B, 1, 4] each, for boxes."""
+    windows = clip_window(images)[:, None, :]
+    corner = tf.tile(windows[..., :2], [1, 1, 2])
+    return corner, tf.tile(windows[..., 2:], [1, 1, 2]) - corner
+
+
+def _raw_boxes(decoded: tf.Tensor, logits: tf.Tensor, images: ImageExtent) -> tf.Tensor:
     if decoded.shape[2] == 1:
         boxes = decoded[:, :, 0, :]
     else:
         boxes = tf.gather(decoded, tf.argmax(logits[..., 1:], axis=-1), batch_dims=2)
-    return tf.clip_by_value(normalize_boxes(boxes, true_shapes), 0.0, 1.0)
+    return tf.clip_by_value(normalize_boxes(boxes, images), 0.0, 1.0)

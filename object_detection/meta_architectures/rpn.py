@@ -27,6 +27,9 @@ class RegionProposalNetwork:
         hyperparams: of the convolution.
         predictor: the two convolutions after it.
         anchor_generator: places the anchors on the maps.
+        predictor_per_level: each map has a predictor of its own, `BoxPredictor_<index>`; the
+            convolution before it is always shared.
+        stride: of the convolution: cells between anchors.
     """
 
     depth: int
@@ -35,6 +38,8 @@ class RegionProposalNetwork:
     hyperparams: Hyperparams
     predictor: ConvolutionalBoxPredictor
     anchor_generator: AnchorGenerator
+    predictor_per_level: bool = False
+    stride: int = 1
 
     def predict(self, store: VariableStore, maps: list[tf.Tensor], height: int | tf.Tensor,
                 width: int | tf.Tensor) -> RpnOutput:
@@ -43,21 +48,32 @@ class RegionProposalNetwork:
         Args:
             maps: float [B, h, w, depth] each.
             height, width: of the padded network input in pixels.
+        Raises:
+            ValueError: if the anchors are for another number of maps.
         """
         per_cell = self.anchor_generator.num_anchors_per_location()
         encodings, objectness, features = [], [], []
-        for feature_map, num_anchors in zip(maps, per_cell, strict=True):
+        if len(per_cell) != len(maps):
+            raise ValueError(f"first_stage_anchor_generator: has anchors for {len(per_cell)} maps, "
+                             f"but the feature extractor gives {len(maps)}; give both the same "
+                             "levels")
+        for level, (feature_map, num_anchors) in enumerate(zip(maps, per_cell)):
             with store.scope(), self.hyperparams.arg_scope():
                 features.append(layers.conv2d(feature_map, self.depth, self.kernel_size,
-                                              rate=self.atrous_rate, scope="Conv"))
-            with store.scope(PREDICTOR_SCOPE):
+                                              stride=self.stride, rate=self.atrous_rate,
+                                              scope="Conv"))
+            with store.scope(self._predictor_scope(level)):
                 boxes, logits = self.predictor.predict(features[-1], num_anchors)
             encodings.append(boxes)
             objectness.append(logits)
         anchors = self.anchor_generator.generate(
-            [_map_shape(feature_map) for feature_map in maps], height, width)
+            [_map_shape(feature_map) for feature_map in features], height, width)
         return RpnOutput(tf.concat(encodings, axis=1), tf.concat(objectness, axis=1),
-                         tf.concat(anchors, axis=0), features[0])
+                         tf.concat(anchors, axis=0), tuple(features))
+
+    def _predictor_scope(self, level: int) -> str:
+        return f"{PREDICTOR_SCOPE}/BoxPredictor_{level}" if self.predictor_per_level else (
+            PREDICTOR_SCOPE)
 
 
 def clip_anchors(output: RpnOutput, window: tf.Tensor) -> RpnOutput:

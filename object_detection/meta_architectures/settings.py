@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from object_detection.core.box_frame import BoxFrame, EdgeFrame
 from object_detection.core.feature_extractor import FasterRCNNFeatureExtractor
 from object_detection.core.resizers import Resizer
 from object_detection.core.roi_cropper import RoiCropper
@@ -23,18 +24,29 @@ class DetectorSettings:
         is_training: predict on sampled proposals instead of the best.
         clip_anchors: in training, cut anchors at the image's edge instead of dropping those that
             cross it (at inference they are always cut).
+        keep_crossing_anchors: neither cut nor drop anchors that cross the edge, ever.
         masks_cropped_in_true_frame: fault of the original, see docs/differences.md.
         resize_masks: ground truth masks may come in the size of the images before resizing.
         raw_detections_in_predict: add `raw_detection_boxes` of every class to the predictions.
+        box_features_in_output, rpn_features_in_output: add to the detections what the second stage
+            makes of their regions (`detection_features`), what it reads of them
+            (`cropped_rpn_box_features`).
+        crops_ignore_map_padding: fault of the original, see docs/differences.md.
+        frame: what boxes in pixels mean.
     """
 
     num_classes: int
     number_of_stages: int
     is_training: bool
     clip_anchors: bool = False
+    keep_crossing_anchors: bool = False
     masks_cropped_in_true_frame: bool = False
     resize_masks: bool = True
     raw_detections_in_predict: bool = False
+    box_features_in_output: bool = False
+    rpn_features_in_output: bool = False
+    crops_ignore_map_padding: bool = False
+    frame: BoxFrame = EdgeFrame()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +67,7 @@ class SecondStage:
     Attributes:
         mask_loss: None: there are no masks, and the predictor has no head for them.
         sampler: None: all proposals are trained on (hard example mining chooses later).
+        mask_cropper: cuts regions for the mask head alone; None: it reads the box features.
     """
 
     cropper: RoiCropper
@@ -63,3 +76,4 @@ class SecondStage:
     loss: BoxClassifierLoss
     mask_loss: MaskLoss | None
     sampler: ProposalSampler | None
+    mask_cropper: RoiCropper | None = None

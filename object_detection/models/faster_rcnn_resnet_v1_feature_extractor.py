@@ -16,6 +16,13 @@ CHANNEL_MEANS = (123.68, 116.779, 103.939)
 BATCH_NORM = BatchNorm(is_training=False, decay=0.997, epsilon=1e-5, scale=True)
 
 
+def subtract_channel_means(images: tf.Tensor) -> tf.Tensor:
+    """Centres [..., 3] in 0..255; images with more than three channels stay as they are."""
+    if images.shape[-1] == 3:
+        return images - tf.constant(CHANNEL_MEANS, images.dtype)
+    return images
+
+
 @dataclasses.dataclass(frozen=True)
 class FasterRCNNResnetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureExtractor):
     """ResNet v1 with 50, 101 or 152 layers, cut after block 3.
@@ -37,10 +44,7 @@ class FasterRCNNResnetV1FeatureExtractor(feature_extractor.FasterRCNNFeatureExtr
         return 33
 
     def preprocess(self, images: tf.Tensor) -> tf.Tensor:
-        """Subtracts the channel means; images with more than three channels stay as they are."""
-        if images.shape[-1] == 3:
-            return images - tf.constant(CHANNEL_MEANS, images.dtype)
-        return images
+        return subtract_channel_means(images)
 
     def feature_maps(self, pixels: tf.Tensor) -> list[tf.Tensor]:
         feature_extractor.check_image_side(self._name, pixels, self.min_image_side)

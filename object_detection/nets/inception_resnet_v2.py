@@ -15,29 +15,32 @@ from object_detection.nets.variable_store import variable_scope
 # (scope, depth, kernel size) of the convolutions of a branch, in order.
 Branch = tuple[tuple[str, int, int | tuple[int, int]], ...]
 
-_MIXED_5B: tuple[Branch, ...] = (
+MIXED_5B: tuple[Branch, ...] = (
     (("Conv2d_1x1", 96, 1),),
     (("Conv2d_0a_1x1", 48, 1), ("Conv2d_0b_5x5", 64, 5)),
     (("Conv2d_0a_1x1", 64, 1), ("Conv2d_0b_3x3", 96, 3), ("Conv2d_0c_3x3", 96, 3)))
-_BLOCK_35: tuple[Branch, ...] = (
+BLOCK_35: tuple[Branch, ...] = (
     (("Conv2d_1x1", 32, 1),),
     (("Conv2d_0a_1x1", 32, 1), ("Conv2d_0b_3x3", 32, 3)),
     (("Conv2d_0a_1x1", 32, 1), ("Conv2d_0b_3x3", 48, 3), ("Conv2d_0c_3x3", 64, 3)))
-_BLOCK_17: tuple[Branch, ...] = (
+BLOCK_17: tuple[Branch, ...] = (
     (("Conv2d_1x1", 192, 1),),
     (("Conv2d_0a_1x1", 128, 1), ("Conv2d_0b_1x7", 160, (1, 7)), ("Conv2d_0c_7x1", 192, (7, 1))))
-_BLOCK_8: tuple[Branch, ...] = (
+BLOCK_8: tuple[Branch, ...] = (
     (("Conv2d_1x1", 192, 1),),
     (("Conv2d_0a_1x1", 192, 1), ("Conv2d_0b_1x3", 224, (1, 3)), ("Conv2d_0c_3x1", 256, (3, 1))))
 
-# In these the last convolution of a branch carries the stride.
-_MIXED_6A: tuple[Branch, ...] = (
+# In these the last convolution of a branch carries the stride, and a max pooling is a branch too.
+MIXED_6A: tuple[Branch, ...] = (
     (("Conv2d_1a_3x3", 384, 3),),
     (("Conv2d_0a_1x1", 256, 1), ("Conv2d_0b_3x3", 256, 3), ("Conv2d_1a_3x3", 384, 3)))
-_MIXED_7A: tuple[Branch, ...] = (
+MIXED_7A: tuple[Branch, ...] = (
     (("Conv2d_0a_1x1", 256, 1), ("Conv2d_1a_3x3", 384, 3)),
     (("Conv2d_0a_1x1", 256, 1), ("Conv2d_1a_3x3", 288, 3)),
     (("Conv2d_0a_1x1", 256, 1), ("Conv2d_0b_3x3", 288, 3), ("Conv2d_1a_3x3", 320, 3)))
+
+
+NUM_BLOCK_35, NUM_BLOCK_17, NUM_BLOCK_8 = 10, 20, 9  # and one more block8 without activation
 
 
 def arg_scope(batch_norm: layers.BatchNorm, weight_decay: float):  # noqa: ANN201 (slim's scope type)
@@ -65,34 +68,35 @@ def base(images: tf.Tensor, output_stride: int = 16) -> tf.Tensor:
     net = layers.conv2d(net, 192, 3, scope="Conv2d_4a_3x3")
     net = layers.max_pool2d(net, 3, stride=2, padding="SAME")
     net = _mixed_5b(net)
-    for number in range(1, 11):
-        net = _residual(net, f"Repeat/block35_{number}", _BLOCK_35, scale=0.17)
+    for number in range(1, NUM_BLOCK_35 + 1):
+        net = _residual(net, f"Repeat/block35_{number}", BLOCK_35, scale=0.17)
     dilated = output_stride == 8
-    net = _reduce(net, "Mixed_6a", _MIXED_6A, stride=1 if dilated else 2, padding="SAME")
-    for number in range(1, 21):
-        net = _residual(net, f"Repeat_1/block17_{number}", _BLOCK_17, scale=0.1,
+    net = _reduce(net, "Mixed_6a", MIXED_6A, stride=1 if dilated else 2, padding="SAME")
+    for number in range(1, NUM_BLOCK_17 + 1):
+        net = _residual(net, f"Repeat_1/block17_{number}", BLOCK_17, scale=0.1,
                         rate=2 if dilated else 1)
     return net
 
 
-def tail(features: tf.Tensor) -> tf.Tensor:
+def tail(features: tf.Tensor, padding: str = "VALID") -> tf.Tensor:
     """Runs Mixed_7a, ten block8 and the last convolution on regions.
 
     Args:
         features: float [regions, h, w, 1088], h and w at least 3.
+        padding: of the strided layers of Mixed_7a; SAME keeps ceil(h / 2) rows, also of few.
     Returns:
         float [regions, (h - 1) // 2, (w - 1) // 2, 1536].
     """
-    net = _reduce(features, "Mixed_7a", _MIXED_7A, stride=2, padding="VALID")
-    for number in range(1, 10):
-        net = _residual(net, f"Repeat/block8_{number}", _BLOCK_8, scale=0.2)
-    net = _residual(net, "Block8", _BLOCK_8, scale=1.0, activation_fn=None)
+    net = _reduce(features, "Mixed_7a", MIXED_7A, stride=2, padding=padding)
+    for number in range(1, NUM_BLOCK_8 + 1):
+        net = _residual(net, f"Repeat/block8_{number}", BLOCK_8, scale=0.2)
+    net = _residual(net, "Block8", BLOCK_8, scale=1.0, activation_fn=None)
     return layers.conv2d(net, 1536, 1, scope="Conv2d_7b_1x1")
 
 
 def _mixed_5b(inputs: tf.Tensor) -> tf.Tensor:
     with variable_scope("Mixed_5b"):
-        outputs = _branches(inputs, _MIXED_5B)
+        outputs = _branches(inputs, MIXED_5B)
         with variable_scope("Branch_3"):
             pooled = layers.avg_pool2d_same(inputs, 3)
             outputs.append(layers.conv2d(pooled, 64, 1, scope="Conv2d_0b_1x1"))

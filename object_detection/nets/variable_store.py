@@ -4,7 +4,8 @@ A network function asks for a variable by name (`variable("weights", shape, init
 store that is current creates it once, outside of any traced function, and hands the same one out
 whenever its full name is asked for again. So a network is built once and can then be traced under
 any `tf.function`, distribution strategy or XLA, and its variables carry the names they have in TF1
-checkpoints (`FirstStageFeatureExtractor/resnet_v1_50/conv1/weights`).
+checkpoints (`FirstStageFeatureExtractor/resnet_v1_50/conv1/weights`), or, for networks that come
+from Keras, what a renaming function makes of these.
 
 Each store owns its variables: nothing is kept in TensorFlow's collections, so two models in one
 process never share by accident. The scope stack is per thread, because a mirrored strategy traces
@@ -13,7 +14,7 @@ each replica in a thread of its own.
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -28,11 +29,17 @@ class _Scopes(threading.local):
         self.stack: list[tuple[VariableStore, str]] = []
 
 
-class _Regularizers:
-    """Holds functions by variable name; hidden from TensorFlow's object tracking."""
+class _Facts:
+    """What is known about the variables; hidden from TensorFlow's object tracking.
+
+    Attributes:
+        regularizers: functions by full name.
+        asked: the names that the networks ask for, by full name.
+    """
 
     def __init__(self) -> None:
-        self.by_name: dict[str, Regularizer] = {}
+        self.regularizers: dict[str, Regularizer] = {}
+        self.asked: dict[str, str] = {}
 
 
 class VariableStore(tf.Module):
@@ -42,10 +49,15 @@ class VariableStore(tf.Module):
         by_name: variables by full name, in the order they were created.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, renamed: Callable[[str], str] | None = None) -> None:
+        """Args:
+            renamed: gives the full name to keep a variable under, from the one the network asks
+                for; None: the same.
+        """
         super().__init__(name="variable_store")
+        self._renamed = renamed
         self.by_name: dict[str, tf.Variable] = {}
-        self._regularizers = _Regularizers()
+        self._facts = _Facts()
         self._frozen = False
 
     @contextlib.contextmanager
@@ -71,7 +83,9 @@ class VariableStore(tf.Module):
         Raises:
             ValueError: if it exists with another shape, or is unknown to a frozen store.
         """
-        shape = list(shape)
+        shape, asked = list(shape), name
+        if self._renamed is not None:
+            name = self._renamed(asked)
         if name in self.by_name:
             found = self.by_name[name]
             if found.shape.as_list() != shape:
@@ -89,14 +103,20 @@ class VariableStore(tf.Module):
                 initial_value=lambda: initializer(shape, dtype=tf.float32),
                 trainable=trainable, dtype=tf.float32, shape=shape, name=name, **statistics)
         self.by_name[name] = created
+        self._facts.asked[name] = asked
         if regularizer is not None:
-            self._regularizers.by_name[name] = regularizer
+            self._facts.regularizers[name] = regularizer
         return created
 
-    def regularization_losses(self) -> list[tf.Tensor]:
-        """Returns one scalar per regularized variable, from its present value."""
+    def asked_name(self, name: str) -> str:
+        """Returns the name that the network asks for, given a full name."""
+        return self._facts.asked[name]
+
+    def regularization_losses(self, names: Container[str] | None = None) -> list[tf.Tensor]:
+        """Returns one scalar per regularized variable (of `names`, if given), from its value."""
         return [regularizer(self.by_name[name])
-                for name, regularizer in self._regularizers.by_name.items()]
+                for name, regularizer in self._facts.regularizers.items()
+                if names is None or name in names]
 
 
 _SCOPES = _Scopes()

@@ -26,8 +26,12 @@ class PositionSensitiveCropper(roi_cropper.RoiCropper):
     use_matmul: bool = False
     original_far_edge: bool = False
 
-    def crop(self, features: list[tf.Tensor], boxes_normalized: tf.Tensor) -> tf.Tensor:
-        """Maps one [B, h, w, parts * depth] to [B * P, 1, 1, depth]; see RoiCropper."""
+    def crop(self, features: list[tf.Tensor], boxes_normalized: tf.Tensor,
+             size: tf.Tensor | None = None) -> tf.Tensor:
+        """Maps one [B, h, w, parts * depth] to [B * P, 1, 1, depth]; see RoiCropper.
+
+        `size` has no effect.
+        """
         (score_map,) = features
         votes = crops.position_sensitive_crop(
             score_map, boxes_normalized, self.crop_size, self.num_bins, global_pool=True,

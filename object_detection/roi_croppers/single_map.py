@@ -25,13 +25,15 @@ class SingleMapCropper(roi_cropper.RoiCropper):
     use_matmul: bool = False
     original_far_edge: bool = False
 
-    def crop(self, features: list[tf.Tensor], boxes_normalized: tf.Tensor) -> tf.Tensor:
+    def crop(self, features: list[tf.Tensor], boxes_normalized: tf.Tensor,
+             size: tf.Tensor | None = None) -> tf.Tensor:
+        """Crops every region of the one map; `size` has no effect. See RoiCropper."""
         (feature_map,) = features
-        size = [self.crop_size, self.crop_size]
+        shape = [self.crop_size, self.crop_size]
         if self.use_matmul:
-            crop = crops.matmul_crop_and_resize(feature_map, boxes_normalized, size)
+            crop = crops.matmul_crop_and_resize(feature_map, boxes_normalized, shape)
         else:
-            crop = crops.crop_and_resize(feature_map, boxes_normalized, size,
+            crop = crops.crop_and_resize(feature_map, boxes_normalized, shape,
                                          original_far_edge=self.original_far_edge)
         flat = tf.reshape(crop, [-1, self.crop_size, self.crop_size, feature_map.shape[-1]])
         if self.pool_size == 1 and self.pool_stride == 1:

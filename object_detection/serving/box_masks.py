@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from pycocotools import mask as mask_api
 
+THRESHOLD = 0.5  # a pixel belongs to an object above this
+
 
 class PlacedMask(NamedTuple):
     """Part of an image mask; everything outside of it is 0."""
@@ -19,7 +21,7 @@ class PlacedMask(NamedTuple):
 
 
 def place(mask: np.ndarray, box: np.ndarray, height: int, width: int,
-          threshold: float = 0.5) -> PlacedMask:
+          threshold: float = THRESHOLD) -> PlacedMask:
     """Resizes a box-framed mask to the pixels that its box covers.
 
     Args:

@@ -21,7 +21,7 @@ def rows(found: ImageDetections, image_id: int | str, height: int, width: int) -
                "bbox": [round(value, 3) for value in (xmin, ymin, xmax - xmin, ymax - ymin)],
                "score": round(float(found.scores[number]), 6)}
         if found.masks is not None:
-            placed = box_masks.place(found.masks[number], found.boxes[number], height, width)
+            placed = found.placed_mask(number, height, width)
             row["segmentation"] = box_masks.encode(placed, height, width)
         result.append(row)
     return result

@@ -11,7 +11,13 @@ All outputs are float32. For B images and up to D detections: `num_detections` [
 `detection_scores` [B, D], `detection_classes` [B, D] (from 1), `detection_multiclass_scores`
 [B, D, C + 1], `detection_anchor_indices` [B, D], `raw_detection_boxes` [B, P, 4],
 `raw_detection_scores` [B, P, C + 1], and with masks `detection_masks` [B, D, h, w], cut to boxes.
-A model of one stage gives its proposals, all of class 1.
+With `output_final_box_features` in the config, `detection_features` [B, D, h, w, depth] of the
+second stage, and with `output_final_box_rpn_features` those of the first,
+`cropped_rpn_box_features`. A model of one stage gives its proposals, all of class 1.
+
+With `full_image_masks`, `detection_masks` are [B, D, H, W] of the whole images, 0 outside of the
+boxes. (Of encoded images of unlike sizes, H and W are the largest of the batch; smaller ones have
+zeros below and to the right.)
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +27,7 @@ import tensorflow as tf
 from object_detection.core.model import DetectionModel
 from object_detection.core.standard_fields import DetectionResultFields as Fields
 from object_detection.core.standard_fields import TfExampleFields
+from object_detection.serving import image_masks
 
 TF2_SIGNATURE = "serving_default"
 TF1_SIGNATURE = "serving_default_tf1"
@@ -37,7 +44,8 @@ INPUT_TYPES = {
 _OUTPUTS = (
     Fields.num_detections, Fields.detection_boxes, Fields.detection_scores,
     Fields.detection_classes, Fields.detection_multiclass_scores, Fields.detection_anchor_indices,
-    Fields.raw_detection_boxes, Fields.raw_detection_scores, Fields.detection_masks)
+    Fields.raw_detection_boxes, Fields.raw_detection_scores, Fields.detection_masks,
+    Fields.detection_features, Fields.cropped_rpn_box_features)
 
 Detections = dict[str, tf.Tensor]
 
@@ -56,18 +64,24 @@ class DetectionModule(tf.Module):
     """
 
     def __init__(self, model: DetectionModel, input_type: str = "image_tensor",
-                 input_shape: Sequence[int | None] | None = None) -> None:
+                 input_shape: Sequence[int | None] | None = None,
+                 full_image_masks: bool = False) -> None:
         """Wraps a built model.
 
         Args:
             input_shape: for image tensors, 4 sizes [B, H, W, 3], None where any size goes.
+            full_image_masks: give masks of the whole images instead of masks cut to boxes.
         Raises:
-            ValueError: for an unknown type, or a shape that does not suit it.
+            ValueError: for an unknown type, a shape that does not suit it, or masks of a model that
+                draws none.
         """
         super().__init__(name="detection_module")
         self.model = model
         self.input_type = input_type
         spec = input_spec(input_type, input_shape)
+        self._full_image_masks = full_image_masks
+        if full_image_masks:
+            check_draws_masks(model, "full_image_masks")
         self._detect = tf.function(self._run, input_signature=[spec])
 
     def __call__(self, input_tensor: tf.Tensor) -> Detections:
@@ -103,21 +117,30 @@ class DetectionModule(tf.Module):
     def _run(self, input_tensor: tf.Tensor) -> Detections:
         filled = _at_least_one(input_tensor, self.input_type)
         if input_tensor.dtype == tf.string:
-            found = self._run_encoded(filled)
+            found, sizes = self._run_encoded(filled)
         else:
-            found = self._run_images(filled)
+            found, sizes = self._run_images(filled), image_sizes(filled)
+        if self._full_image_masks:
+            found[Fields.detection_masks] = image_masks.draw(
+                found[Fields.detection_masks], found[Fields.detection_boxes],
+                found[Fields.num_detections], sizes)
         if input_tensor.shape[0] is None:
             count = tf.shape(input_tensor)[0]
             found = {key: value[:count] for key, value in found.items()}
         return found
 
-    def _run_encoded(self, texts: tf.Tensor) -> Detections:
-        """Detects image by image: a batch of unlike sizes would need padding, which shows."""
+    def _run_encoded(self, texts: tf.Tensor) -> tuple[Detections, tf.Tensor]:
+        """Detects image by image: a batch of unlike sizes would need padding, which shows.
+
+        Returns:
+            detections, and height and width of each image.
+        """
         read = _image_of_example if self.input_type == "tf_example" else _decode
 
-        def run_one(text: tf.Tensor) -> Detections:
-            found = self._run_images(read(text)[tf.newaxis])
-            return {key: found[key][0] for key in specs}
+        def run_one(text: tf.Tensor) -> tuple[Detections, tf.Tensor]:
+            image = read(text)
+            found = self._run_images(image[tf.newaxis])
+            return {key: found[key][0] for key in specs}, tf.shape(image)[:2]
 
         traced = tf.function(self._run_images).get_concrete_function(
             tf.TensorSpec([1, None, None, 3], tf.uint8))
@@ -125,7 +148,8 @@ class DetectionModule(tf.Module):
         specs = {key: tf.TensorSpec(value.shape[1:], value.dtype)
                  for key, value in traced.structured_outputs.items()
                  if value.shape[1:].is_fully_defined()}
-        return tf.map_fn(run_one, texts, fn_output_signature=specs, parallel_iterations=1)
+        return tf.map_fn(run_one, texts, parallel_iterations=1,
+                         fn_output_signature=(specs, tf.TensorSpec([2], tf.int32)))
 
     def _run_images(self, images: tf.Tensor) -> Detections:
         pixels, true_shapes = self.model.preprocess(tf.cast(images, tf.float32))
@@ -155,6 +179,19 @@ def input_spec(input_type: str, input_shape: Sequence[int | None] | None) -> tf.
         raise ValueError("input_shape: want batch, height, width, 3, with None (-1 on the command "
                          f"line) for any size, got {list(input_shape)}")
     return tf.TensorSpec(shape, dtype, TF2_INPUT)
+
+
+def image_sizes(images: tf.Tensor) -> tf.Tensor:
+    """Returns height and width of each image of a batch, int32 [B, 2]."""
+    shape = tf.shape(images)
+    return tf.tile(shape[tf.newaxis, 1:3], [shape[0], 1])
+
+
+def check_draws_masks(model: DetectionModel, option: str) -> None:
+    """Raises ValueError, naming the option that asks for them, if a model draws no masks."""
+    if model.number_of_stages < 3:
+        raise ValueError(f"{option}: the model draws no masks; set number_of_stages: 3 and "
+                         "mask_rcnn_box_predictor.predict_instance_masks: true")
 
 
 def _at_least_one(batch: tf.Tensor, input_type: str) -> tf.Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from object_detection.builders import model_builder
-from object_detection.serving import image_io, weights
+from object_detection.serving import box_masks, image_io, weights
 from object_detection.serving.detection_module import TF2_SIGNATURE, DetectionModule
 from object_detection.utils import config_util
 
@@ -29,15 +29,25 @@ class ImageDetections(NamedTuple):
     scores: np.ndarray  # float32 [n]
     classes: np.ndarray  # int64 [n], ids as in the label map, from 1
     masks: np.ndarray | None = None  # float32 [n, h, w] in [0, 1], cut to the boxes
+    masks_are_whole: bool = False  # of an export with full_image_masks: not cut, h and w are its
+
+    def placed_mask(self, number: int, height: int, width: int) -> box_masks.PlacedMask:
+        """Returns one mask in the image of that size."""
+        if self.masks_are_whole:
+            whole = self.masks[number] > box_masks.THRESHOLD
+            return box_masks.PlacedMask(whole.astype(np.uint8), 0, 0)
+        return box_masks.place(self.masks[number], self.boxes[number], height, width)
 
 
 class Detector:
     """Runs a detection function on images of any size."""
 
     def __init__(self, function: Callable[[tf.Tensor], dict[str, tf.Tensor]],
-                 spec: tf.TensorSpec) -> None:
+                 spec: tf.TensorSpec, masks_may_be_whole: bool = False) -> None:
         """Takes a function from a batch of images, of `spec`, to outputs as exports have them.
 
+        Args:
+            masks_may_be_whole: masks of the size of their image are not cut to boxes.
         Raises:
             ValueError: if the function takes something else than images.
         """
@@ -46,6 +56,7 @@ class Detector:
                              "[batch, height, width, 3]; export it with --input_type=image_tensor")
         self._function = function
         self._spec = spec
+        self._masks_may_be_whole = masks_may_be_whole
 
     @classmethod
     def from_saved_model(cls, folder: str) -> "Detector":
@@ -73,13 +84,16 @@ class Detector:
             return function(**{key: images})
 
         run.loaded = loaded  # its variables live as long as it does
-        return cls(run, spec)
+        masks = function.structured_outputs.get("detection_masks")
+        return cls(run, spec, masks is not None and _may_be_whole(masks.shape, spec.shape))
 
     @classmethod
     def from_checkpoint(cls, pipeline_config_path: str, checkpoint: str,
                         overrides: Sequence[str] = ()) -> "Detector":
         """Builds the model of a pipeline config and loads a checkpoint, or a folder's latest.
 
+        Args:
+            checkpoint: of any kind that `weights.restore` reads, Keras `.h5` files among them.
         Raises:
             ValueError: for a config or checkpoint that cannot be used.
         """
@@ -111,7 +125,10 @@ class Detector:
         for numbers in by_size.values():
             batch = np.stack([images[number] for number in numbers])
             for number, found in zip(numbers, self._run(batch)):
-                results[number] = _best(found, min_score, max_boxes)
+                best = _best(found, min_score, max_boxes)
+                whole = (self._masks_may_be_whole and best.masks is not None
+                         and best.masks.shape[1:] == images[number].shape[:2])
+                results[number] = best._replace(masks_are_whole=whole)
         return results
 
     def detect_files(self, paths: Sequence[str], min_score: float = 0.0,
@@ -179,6 +196,13 @@ def _check(image: np.ndarray, number: int) -> None:
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise ValueError(f"image {number}: want uint8 [height, width, 3], got {image.dtype} "
                          f"{list(image.shape)}; image_io.read_image reads any file so")
+
+
+def _may_be_whole(masks: tf.TensorShape, images: tf.TensorShape) -> bool:
+    """Whether masks [B, D, h, w] can have the size of images [B, H, W, 3]; None: any size."""
+    if masks.rank is None or images.rank is None:
+        return True
+    return all(size is None or size == side for size, side in zip(masks[2:], images[1:3]))
 
 
 def _best(found: dict[str, np.ndarray], min_score: float,

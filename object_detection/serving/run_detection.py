@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from object_detection.serving import box_masks, coco_results, image_io
+from object_detection.serving import coco_results, image_io
 from object_detection.serving.detector import Detector, ImageDetections
 from object_detection.utils import config_util, drawing, label_map_util, visualization_utils
 
@@ -107,7 +107,7 @@ def draw(image: np.ndarray, found: ImageDetections,
                           for class_id in found.classes.tolist()}
     if found.masks is not None:
         for number in reversed(range(len(found.masks))):
-            mask = box_masks.place(found.masks[number], found.boxes[number], height, width)
+            mask = found.placed_mask(number, height, width)
             colors = visualization_utils.STANDARD_COLORS
             drawing.blend_mask(image, mask.pixels, colors[found.classes[number] % len(colors)],
                                _MASK_ALPHA, mask.top, mask.left)

@@ -1,18 +1,21 @@
-"""Puts the weights of a training checkpoint into a model, for export and inference."""
+"""Puts the weights of a trained model into a model, for export and inference."""
+
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
 from object_detection.core.model import DetectionModel
-from object_detection.engine import checkpoints, fine_tune
+from object_detection.engine import fine_tune, weight_files
 from object_detection.engine.checkpoints import CheckpointError
 
 AVERAGE_SUFFIX = "/ExponentialMovingAverage"
+_SHOWN = 3  # differences listed in an error
 
 
 def resolve(path: str) -> str:
-    """Returns the checkpoint prefix that `path` (a prefix, a file of it, or a folder) means.
+    """Returns the checkpoint prefix or file that a path means.
 
-    Of a folder the latest checkpoint is taken.
+    It may be a prefix, a file of it, a Keras `.h5` file, or a folder, of which the latest is taken.
 
     Raises:
         CheckpointError: if there is none, saying what lies beside it.
@@ -24,34 +27,27 @@ def resolve(path: str) -> str:
 
 
 def restore(model: DetectionModel, prefix: str, use_moving_averages: bool = False) -> None:
-    """Sets every variable of a built model from a checkpoint, by name.
+    """Sets every variable of a built model from a file of weights.
 
     Args:
-        prefix: as `resolve` returns it.
+        prefix: as `resolve` returns it: a checkpoint by name (this program, TF1), an object-based
+            one (the TF2 Object Detection API, its zoo, notebooks), or a Keras `.h5` file.
         use_moving_averages: take the moving average of each variable that has one.
     Raises:
         CheckpointError: if a variable is missing or has another shape; then nothing is changed.
     """
-    held = checkpoints.shapes(prefix)
-    if checkpoints.is_object_based(held):
-        raise CheckpointError(
-            f"{prefix}: a TensorFlow 2 object checkpoint, which has no variable names; want one "
-            "that model_main.py wrote (model.ckpt-<step>), or a TF1 one")
-    sources = _sources(model.variables_by_name, held, use_moving_averages)
-    differences = _differences(model.variables_by_name, sources, held)
+    file = weight_files.open_file(prefix, model)
+    variables = model.variables_by_name
+    sources = _sources(variables, file.shapes, use_moving_averages)
+    differences = _differences(variables, sources, file.shapes)
     if differences:
-        shown = "; ".join(differences[:3])
-        more = f"; and {len(differences) - 3} more" if len(differences) > 3 else ""
-        raise CheckpointError(
-            f"{prefix}: does not cover the model, {len(differences)} of "
-            f"{len(model.variables_by_name)} variables differ: {shown}{more}. Use the pipeline "
-            "config that the checkpoint was trained with")
-    values = checkpoints.read(prefix, list(sources.values()))
-    for name, variable in model.variables_by_name.items():
+        raise CheckpointError(_does_not_cover(prefix, differences, variables, file.shapes))
+    values = file.read(list(sources.values()))
+    for name, variable in variables.items():
         variable.assign(values[sources[name]])
 
 
-def _sources(variables: dict[str, tf.Variable], held: dict[str, list[int]],
+def _sources(variables: Mapping[str, tf.Variable], held: Mapping[str, Sequence[int]],
              use_moving_averages: bool) -> dict[str, str]:
     """Returns the name in the checkpoint of each variable."""
     averaged = {name for name in variables
@@ -63,13 +59,24 @@ def _sources(variables: dict[str, tf.Variable], held: dict[str, list[int]],
     return {name: name + AVERAGE_SUFFIX if name in averaged else name for name in variables}
 
 
-def _differences(variables: dict[str, tf.Variable], sources: dict[str, str],
-                 held: dict[str, list[int]]) -> list[str]:
+def _differences(variables: Mapping[str, tf.Variable], sources: Mapping[str, str],
+                 held: Mapping[str, Sequence[int]]) -> list[str]:
     found = []
     for name, variable in variables.items():
         if sources[name] not in held:
             found.append(f"{name} is not in it")
         elif list(held[sources[name]]) != variable.shape.as_list():
-            found.append(f"{name} has shape {held[sources[name]]} instead of "
+            found.append(f"{name} has shape {list(held[sources[name]])} instead of "
                          f"{variable.shape.as_list()}")
     return found
+
+
+def _does_not_cover(prefix: str, differences: Sequence[str], variables: Mapping[str, tf.Variable],
+                    held: Mapping[str, Sequence[int]]) -> str:
+    text = (f"{prefix}: does not cover the model, {len(differences)} of {len(variables)} variables "
+            f"differ: {'; '.join(differences[:_SHOWN])}")
+    if len(differences) > _SHOWN:
+        text += f"; and {len(differences) - _SHOWN} more"
+    if not set(variables) & set(held):
+        text += f". It holds names like {next(iter(held), 'none')!r}"
+    return f"{text}. Use the pipeline config that the checkpoint was trained with"

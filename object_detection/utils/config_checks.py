@@ -5,7 +5,7 @@ from typing import Any
 from object_detection.utils import config_notes
 from object_detection.utils.config_text import ConfigError
 
-_CHECKPOINT_TYPES = ("", "classification", "detection", "full")
+_CHECKPOINT_TYPES = ("", "classification", "detection", "full", "fine_tune")
 
 
 class _Report:
@@ -52,12 +52,31 @@ def _check_model(model: Any, report: _Report) -> None:
         report.errors.append(f"{path}.num_classes: want 1 or more, got {rcnn.num_classes}")
     if not rcnn.feature_extractor.type:
         report.errors.append(f"{path}.feature_extractor.type is not set")
+    _check_extractor(rcnn.feature_extractor, f"{path}.feature_extractor", report)
     _check_resizer(rcnn.image_resizer, f"{path}.image_resizer", report)
     if rcnn.first_stage_max_proposals < 1:
         report.errors.append(f"{path}.first_stage_max_proposals: want 1 or more, got "
                              f"{rcnn.first_stage_max_proposals}")
     if rcnn.number_of_stages > 1:
         _check_second_stage(rcnn, path, report)
+
+
+def _check_extractor(extractor: Any, path: str, report: _Report) -> None:
+    """Names what a network that is not built from conv_hyperparams does not take from it."""
+    if "_fpn" in extractor.type:
+        return
+    given = extractor.conv_hyperparams
+    used = {"op", "regularizer", "batch_norm"}
+    unused = [field.name for field, _ in given.ListFields() if field.name not in used]
+    if unused:
+        report.warnings.append(f"{path}.conv_hyperparams: {', '.join(unused)} will have no "
+                               f"effect; {extractor.type} has its own, and takes only the regularizer and, "
+                               "with override_base_feature_extractor_hyperparams, decay and epsilon "
+                               "of batch_norm")
+    elif given.HasField("batch_norm") and not (
+            extractor.override_base_feature_extractor_hyperparams):
+        report.warnings.append(f"{path}.conv_hyperparams.batch_norm will have no effect; set "
+                               "override_base_feature_extractor_hyperparams: true to use it")
 
 
 def _check_resizer(resizer: Any, path: str, report: _Report) -> None:

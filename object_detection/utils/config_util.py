@@ -239,6 +239,8 @@ def get_spatial_image_size(image_resizer_config: image_resizer_pb2.ImageResizer)
     keep = image_resizer_config.keep_aspect_ratio_resizer
     if kind == "keep_aspect_ratio_resizer" and keep.pad_to_max_dimension:
         return [keep.max_dimension] * 2
+    if kind == "centered_square_resizer":
+        return [image_resizer_config.centered_square_resizer.max_dimension] * 2
     return [-1, -1]
 
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from object_detection.utils.crop_gradient import crop_bilinear
+
 # A box edge this close to the edge of the map is meant to lie on it.
 _ON_EDGE = 1e-6
 # The kernel's last sample position is off by up to 5 float32 roundings of 6e-8 each.
@@ -51,8 +53,10 @@ def crop_flat(features: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.Tensor
     """
     if not original_far_edge:
         boxes_normalized = _onto_map(boxes_normalized, far=1.0 - _NUDGE)
-    readable = features if features.dtype == tf.uint8 else tf.cast(features, tf.float32)
-    return tf.image.crop_and_resize(readable, boxes_normalized, owner, crop_size, method=method)
+    if method != "bilinear" or not features.dtype.is_floating:
+        readable = features if features.dtype == tf.uint8 else tf.cast(features, tf.float32)
+        return tf.image.crop_and_resize(readable, boxes_normalized, owner, crop_size, method=method)
+    return crop_bilinear(tf.cast(features, tf.float32), boxes_normalized, owner, crop_size)
 
 
 def matmul_crop_and_resize(features: tf.Tensor, boxes_normalized: tf.Tensor,

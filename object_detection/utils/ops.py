@@ -32,6 +32,7 @@ def reframe_box_masks_to_image_masks(box_masks: tf.Tensor, boxes: tf.Tensor,
     Returns:
         [N, image_height, image_width] of the type of `box_masks`, 0 outside the box.
     """
+    box_masks = tf.convert_to_tensor(box_masks)
     method = "nearest" if box_masks.dtype == tf.uint8 else resize_method
     boxes = tf.cast(boxes, tf.float32)
     low, high = boxes[:, :2], boxes[:, 2:]

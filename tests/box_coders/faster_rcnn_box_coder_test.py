@@ -25,6 +25,14 @@ def test_scale_factors_multiply_codes():
         coder.encode(BOX, ANCHOR), np.multiply(CODE, [10, 10, 5, 5]), rtol=1e-6)
 
 
+def test_decoding_bounds_how_much_a_box_grows():
+    coder = FasterRcnnBoxCoder((1, 1, 5, 5), max_log_ratio=np.log(4.0))
+    codes = tf.constant([[0.0, 0.0, 50.0, -5.0]])  # exp(10) times as high, 1 / e as wide
+    half = 10.0 / np.e
+    np.testing.assert_allclose(coder.decode(codes, ANCHOR),
+                               [[5.0 - 20.0, 10.0 - half, 5.0 + 20.0, 10.0 + half]], rtol=1e-6)
+
+
 def test_anchors_broadcast_over_images_and_classes():
     codes = tf.random.stateless_uniform([2, 3, 5, 4], [1, 2])
     anchors = tf.constant([[0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 4.0, 3.0], [0.0, 0.0, 1.0, 9.0]])

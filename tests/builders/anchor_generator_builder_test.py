@@ -50,6 +50,13 @@ def test_flexible_grid():
     np.testing.assert_allclose(generator.generate([(1, 1)])[0], [[0, 1, 4, 5]])
 
 
+def test_whole_pixels():
+    generator = build("whole_pixel_anchor_generator { sizes: [5, 9] aspect_ratios: 1 }")
+    fine, coarse = generator.generate([(1, 1), (1, 1)], 4, 4)
+    np.testing.assert_array_equal(fine, [[-2, -2, 2, 2]])
+    np.testing.assert_array_equal(coarse, [[-4, -4, 4, 4]])
+
+
 @pytest.mark.parametrize("text, got", [("", "none of them"), ("ssd_anchor_generator {}", "ssd_")])
 def test_other_kinds_are_refused_with_the_choices(text, got):
     with pytest.raises(ValueError, match=f"grid_anchor_generator.*got {got}"):

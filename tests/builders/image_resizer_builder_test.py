@@ -9,7 +9,8 @@ import tensorflow as tf
 from google.protobuf import text_format
 
 from object_detection.builders import image_resizer_builder
-from object_detection.core import resizers
+from object_detection.core import centered_resizers, resizers
+from object_detection.core.half_pixel_resizer import HalfPixelResizer
 from object_detection.protos import image_resizer_pb2
 
 
@@ -42,12 +43,36 @@ def test_same_pixels_masks_and_shape_as_the_original(case, static):
     np.testing.assert_array_equal(got.true_shape, arrays[f"{case}/out/shape"])
 
 
+@pytest.mark.parametrize("text, expected", [
+    ("centered_square_resizer { }", centered_resizers.CenteredSquareResizer()),
+    ("centered_square_resizer { min_dimension: 4 max_dimension: 8 min_scale: 2 }",
+     centered_resizers.CenteredSquareResizer(min_dimension=4, max_dimension=8, min_scale=2.0)),
+    ("centered_pad_to_multiple_resizer { min_dimension: 4 multiple: 32 keep_fractions: true }",
+     centered_resizers.CenteredPadToMultipleResizer(
+         min_dimension=4, multiple=32, keep_fractions=True)),
+    ("random_crop_resizer { min_dimension: 64 min_scale: 1.5 }",
+     centered_resizers.RandomCropResizer(min_dimension=64, min_scale=1.5))])
+def test_the_modes_of_matterport(text, expected):
+    assert build(text) == expected
+
+
+def test_the_resizing_of_torchvision():
+    assert build("half_pixel_resizer { }") == HalfPixelResizer(
+        min_dimension=800, max_dimension=1333)
+    small = build("half_pixel_resizer { min_dimension: 96 max_dimension: 160 }")
+    assert small == HalfPixelResizer(min_dimension=96, max_dimension=160)
+
+
 @pytest.mark.parametrize("text, message", [
     ("", "set one of .*got none"),
     ("keep_aspect_ratio_resizer { min_dimension: 9 max_dimension: 5 }", "min_dimension 9"),
     ("fixed_shape_resizer { height: 0 }", "at least 1"),
     ("pad_to_multiple_resizer { multiple: 0 }", "multiple"),
-    ("conditional_shape_resizer { condition: INVALID }", "GREATER or SMALLER")])
+    ("conditional_shape_resizer { condition: INVALID }", "GREATER or SMALLER"),
+    ("centered_square_resizer { max_dimension: 600 }", "centered_square_resizer: want max_dim"),
+    ("centered_pad_to_multiple_resizer { multiple: 0 }", "multiple of at least 1"),
+    ("random_crop_resizer { min_dimension: 0 }", "random_crop_resizer.min_dimension"),
+    ("half_pixel_resizer { min_dimension: 9 max_dimension: 5 }", "half_pixel_resizer: want 1 <=")])
 def test_a_bad_block_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         build(text)

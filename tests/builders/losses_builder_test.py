@@ -27,6 +27,9 @@ def test_localization_loss(text, expected):
      losses.WeightedSoftmaxClassificationAgainstLogitsLoss(2.0)),
     ("weighted_sigmoid {}", losses.WeightedSigmoidClassificationLoss()),
     ("weighted_sigmoid_focal {}", losses.SigmoidFocalClassificationLoss(2.0, None)),
+    ("weighted_sigmoid_focal { alpha: 0 }", losses.SigmoidFocalClassificationLoss(2.0, 0.0)),
+    ("penalty_reduced_logistic_focal_loss { alpha: 2 beta: 4 }",
+     losses.PenaltyReducedLogisticFocalLoss(2.0, 4.0)),
     ("weighted_sigmoid_focal { alpha: 0.25 gamma: 1.5 }",
      losses.SigmoidFocalClassificationLoss(1.5, 0.25)),
     ("bootstrapped_sigmoid { alpha: 0.5 hard_bootstrap: true }",
@@ -39,10 +42,26 @@ def test_classification_loss(text, expected):
 def test_errors_list_the_choices():
     with pytest.raises(ValueError, match="weighted_iou.*none of them"):
         losses_builder.build_localization_loss(losses_pb2.LocalizationLoss())
-    config = text_format.Parse("penalty_reduced_logistic_focal_loss {}",
+    # One value per class and image, so that it cannot be averaged over proposals.
+    config = text_format.Parse("weighted_dice_classification_loss {}",
                                losses_pb2.ClassificationLoss())
-    with pytest.raises(ValueError, match="weighted_softmax.*penalty_reduced"):
+    with pytest.raises(ValueError, match="weighted_softmax.*got weighted_dice"):
         losses_builder.build_faster_rcnn_classification_loss(config)
+
+
+@pytest.mark.parametrize("text, known", [
+    ("bootstrapped_sigmoid { alpha: 0.5 }", False), ("weighted_dice_classification_loss {}", False),
+    ("penalty_reduced_logistic_focal_loss {}", False), ("weighted_sigmoid {}", True),
+    ("weighted_softmax { logit_scale: 2.0 }", True), ("weighted_sigmoid_focal {}", True),
+    ("weighted_logits_softmax {}", True)])
+def test_fault_of_the_original_takes_softmax_for_losses_of_other_detectors(text, known):
+    config = text_format.Parse(text, losses_pb2.ClassificationLoss())
+    faults = faster_rcnn_pb2.OriginalFaults(other_class_losses_are_softmax=True)
+    got = losses_builder.build_faster_rcnn_classification_loss(config, faults)
+    if known:
+        assert got == losses_builder.build_faster_rcnn_classification_loss(config)
+    else:
+        assert got == losses.WeightedSoftmaxClassificationLoss(1.0)
 
 
 def test_miner():

@@ -7,12 +7,12 @@ from google.protobuf import text_format
 
 from object_detection.builders import post_processing_builder
 from object_detection.core.nms import NmsSettings
-from object_detection.protos import post_processing_pb2
+from object_detection.protos import faster_rcnn_pb2, post_processing_pb2
 
 
-def _build(text):
+def _build(text, faults=None):
     return post_processing_builder.build(
-        text_format.Parse(text, post_processing_pb2.PostProcessing()))
+        text_format.Parse(text, post_processing_pb2.PostProcessing()), faults)
 
 
 def test_defaults():
@@ -39,6 +39,8 @@ def test_value_that_cannot_work():
 
 
 @pytest.mark.parametrize("text, expected", [
+    ("", [0.0, np.log(4.0)]), ("logit_scale: 2.0", [0.0, np.log(2.0)]),
+    ("score_converter: SOFTMAX logit_scale: 2.0", [1 / 3, 2 / 3]),
     ("score_converter: SIGMOID", [1 / 2, 4 / 5]),
     ("score_converter: SOFTMAX", [1 / 5, 4 / 5]),
     ("score_converter: SIGMOID logit_scale: 0.5", [1 / 2, 16 / 17]),
@@ -55,6 +57,17 @@ def test_value_that_cannot_work():
      "{ x: 1.0 y: 0.5 } } } } }", [1 / 2, 2 / 5])])
 def test_scores_of_background_and_one_class(text, expected):
     _, converter = _build(text)
+    np.testing.assert_allclose(converter(tf.math.log([[1.0, 4.0]])), [expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize("divides_scores, expected", [
+    (False, [1 / 17, 16 / 17]),  # logits 0 and log 4 over 0.5: odds of 16
+    (True, [2 / 5, 8 / 5])])  # what is no probability, as the original has it
+def test_a_temperature_belongs_to_the_logits(divides_scores, expected):
+    _, converter = _build(
+        "score_converter: SOFTMAX calibration_config { temperature_scaling_calibration "
+        "{ scaler: 0.5 } }",
+        faster_rcnn_pb2.OriginalFaults(temperature_divides_scores=divides_scores))
     np.testing.assert_allclose(converter(tf.math.log([[1.0, 4.0]])), [expected], rtol=1e-5)
 
 

@@ -94,6 +94,50 @@ def test_focal_without_focus_is_half_the_sigmoid_loss():
     np.testing.assert_allclose(focal, 0.5 * plain, rtol=1e-6)
 
 
+def test_penalty_reduced_focal_by_hand():
+    # Even logits: p = 1/2. Positive: (1/2)^2 log 2. Negatives: (1 - t)^4 (1/2)^2 log 2.
+    got = losses.PenaltyReducedLogisticFocalLoss()(
+        tf.zeros([1, 1, 3]), [[[1.0, 0.0, 0.5]]], [[[2.0, 1.0, 1.0]]])
+    np.testing.assert_allclose(got, np.log(2) * np.array([[[0.5, 0.25, 0.25 / 16]]]), rtol=1e-5)
+    # A confident error costs at most log(1e4), so that nothing is infinite.
+    far = losses.PenaltyReducedLogisticFocalLoss(0.0, 0.0)([[[-99.0]]], [[[1.0]]])
+    np.testing.assert_allclose(far, [[[np.log(1e4)]]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [losses.WeightedSoftmaxClassificationLoss(2.0),
+                                  losses.WeightedSoftmaxClassificationAgainstLogitsLoss(2.0)])
+def test_logit_scale_divides_the_logits(loss):
+    # 2 log 3 over 2: probabilities 3/4 and 1/4. The teacher's logits are even: 1/2 each.
+    soft = isinstance(loss, losses.WeightedSoftmaxClassificationAgainstLogitsLoss)
+    target = [[[0.0, 0.0]]] if soft else [[[1.0, 0.0]]]
+    expected = -0.5 * np.log(3 / 16) if soft else -np.log(3 / 4)
+    np.testing.assert_allclose(loss([[[2 * np.log(3.0), 0.0]]], target), [[expected]], rtol=1e-5)
+
+
+def test_focal_loss_by_hand():
+    # p = 1/4 for a positive, 1/4 for a negative: 0.75^2 * 0.25 * log 4, 0.25^2 * 0.75 * log(4/3).
+    logit = float(np.log(1 / 3))
+    got = losses.SigmoidFocalClassificationLoss(2.0, 0.25)([[[logit, logit]]], [[[1.0, 0.0]]])
+    np.testing.assert_allclose(
+        got, [[[0.5625 * 0.25 * np.log(4), 0.0625 * 0.75 * np.log(4 / 3)]]], rtol=1e-5)
+
+
+def test_bootstrapped_sigmoid_by_hand():
+    # p = 3/4, target 0, half mixed in: a soft target of 3/8, a hard one of 1/2.
+    logit = [[[float(np.log(3.0))]]]
+    soft = losses.BootstrappedSigmoidClassificationLoss(0.5)(logit, [[[0.0]]])
+    np.testing.assert_allclose(soft, [[[-3 / 8 * np.log(3 / 4) - 5 / 8 * np.log(1 / 4)]]],
+                               rtol=1e-5)
+    hard = losses.BootstrappedSigmoidClassificationLoss(0.5, hard=True)(logit, [[[0.0]]])
+    np.testing.assert_allclose(hard, [[[-np.log(3 / 16) / 2]]], rtol=1e-5)
+
+
+def test_iou_loss_of_a_pair():
+    got = losses.WeightedIOULocalizationLoss()(
+        tf.constant([[[0.0, 0, 2, 2]]]), tf.constant([[[0.0, 1, 2, 3]]]), [[3.0]])
+    np.testing.assert_allclose(got, [[3 * (1 - 1 / 3)]], rtol=1e-6)  # shared 2, union 6
+
+
 def test_image_left_out_costs_nothing_even_if_it_holds_nan():
     prediction = tf.constant([[[np.nan] * 4], [[1.0] * 4]])
     variable = tf.Variable(prediction)
@@ -121,6 +165,7 @@ def test_low_precision_predictions_give_float32():
     (losses.SigmoidFocalClassificationLoss(), [2, 0, 4]),
     (losses.WeightedSoftmaxClassificationLoss(), [2, 0]),
     (losses.WeightedSoftmaxClassificationAgainstLogitsLoss(), [2, 0]),
+    (losses.PenaltyReducedLogisticFocalLoss(), [2, 0, 4]),
     (losses.BootstrappedSigmoidClassificationLoss(0.5), [2, 0, 4])])
 def test_no_anchors(loss, shape):
     assert loss(tf.zeros([2, 0, 4]), tf.zeros([2, 0, 4])).shape == shape

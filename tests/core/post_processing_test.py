@@ -151,10 +151,15 @@ def test_rows_past_num_valid_and_nan_scores_take_no_part(static):
 
 
 @_BOTH
-def test_boxes_without_area_never_overlap(static):
-    got = _run([[1, 1, 1, 1], [1, 1, 1, 1]], [[0.9], [0.8]], max_total_size=2,
-               use_static_shapes=static)
-    np.testing.assert_array_equal(got.num_valid, [2])
+def test_boxes_without_area_never_overlap_and_go_unless_the_image_comes_alone(static):
+    settings = NmsSettings(max_total_size=3, use_static_shapes=static)
+    boxes = tf.constant([[[1.0, 1, 1, 1]], [[1, 1, 1, 1]], [[0, 0, 2, 1]]])
+    scores = tf.constant([[0.9], [0.8], [0.7]])
+    got = post_processing.multiclass_non_max_suppression(boxes, scores, None, settings)
+    assert got.num_valid == 3
+    got = post_processing.batch_multiclass_non_max_suppression(
+        boxes[None], scores[None], None, settings)
+    np.testing.assert_array_equal(got.indices, [[2, 0, 0]])
 
 
 @_BOTH
@@ -235,11 +240,93 @@ def test_static_shapes_compile():
                           plain(boxes, scores, window, settings))
 
 
+@pytest.mark.parametrize("spread", [600.0, 3.0])  # few overlaps; so many that all are looked at
+@pytest.mark.parametrize("agnostic", [False, True])
+def test_looking_at_the_best_first_changes_nothing(spread, agnostic):
+    rng = np.random.default_rng(5)
+    corner = rng.uniform(0, spread, [2, 5000, 1, 2])
+    boxes = tf.constant(np.concatenate([corner, corner + 40], axis=-1), tf.float32)
+    scores = tf.constant(rng.integers(0, 900, [2, 5000, 2]) / 900, tf.float32)  # with ties
+    window = tf.constant([0.0, 0.0, 300.0, 300.0])  # many boxes of high scores lie outside
+    settings = NmsSettings(0.1, 0.4, 200, 70, use_class_agnostic=agnostic)
+    plain = post_processing.batch_multiclass_non_max_suppression
+    got = tf.function(lambda b, s: plain(b, s, window, settings), input_signature=[
+        tf.TensorSpec([None, None, 1, 4]), tf.TensorSpec([None, None, 2])])(boxes, scores)
+    static = plain(boxes, scores, window, dataclasses.replace(settings, use_static_shapes=True))
+    tf.nest.map_structure(np.testing.assert_array_equal, got, static)
+    # Without classes the limit holds before boxes outside the window are dropped.
+    assert np.all(got.num_valid == 70) == (spread > 100 and not agnostic)
+
+
+_THREE_CLASSES = [[0.9, 0.8, 0.2], [0.7, 0.1, 0.85], [0.3, 0.6, 0.5]]
+
+
+@_BOTH
+def test_several_classes_per_box(static):
+    # Row 1 is dropped for its overlap with row 0, whatever its classes; row 2 stands alone.
+    got = _run([[0, 0, 10, 10], [0, 0, 10, 9], [50, 0, 60, 10]], _THREE_CLASSES, iou_threshold=0.5,
+               use_class_agnostic=True, max_classes_per_detection=2, max_total_size=5,
+               use_static_shapes=static)
+    np.testing.assert_array_equal(got.num_valid, [4])
+    np.testing.assert_allclose(got.scores, [[0.9, 0.8, 0.6, 0.5, 0.0]])
+    np.testing.assert_array_equal(got.classes, [[0, 1, 1, 2, 0]])
+    np.testing.assert_array_equal(got.indices, [[0, 0, 2, 2, 0]])
+    np.testing.assert_array_equal(got.boxes[0, :, 0], [0, 0, 50, 50, 0])
+
+
+@_BOTH
+@pytest.mark.parametrize("limits, scores", [
+    (dict(score_threshold=0.55), [0.9, 0.8, 0.6, 0.0]),  # each class for itself
+    (dict(max_total_size=3), [0.9, 0.8, 0.6]),  # detections, not boxes
+    (dict(max_classes_per_detection=9), [0.9, 0.8, 0.6, 0.5]),  # more than there are
+    (dict(use_class_agnostic=False), [0.9, 0.85, 0.8, 0.6])])  # no effect
+def test_limits_with_several_classes_per_box(static, limits, scores):
+    settings = dict(iou_threshold=0.5, use_class_agnostic=True, max_classes_per_detection=2,
+                    max_total_size=4, use_static_shapes=static)
+    got = _run([[0, 0, 10, 10], [0, 0, 10, 9], [50, 0, 60, 10]], _THREE_CLASSES,
+               **{**settings, **limits})
+    np.testing.assert_allclose(got.scores, [scores])
+
+
+def test_soft_suppression_lowers_all_classes_of_a_box():
+    # Overlap 0.9, so that row 1 keeps exp(-0.5 / 0.5 * 0.81) = 0.4449 of its scores.
+    got = _run([[0, 0, 10, 10], [0, 0, 10, 9]], [[0.9, 0.1], [0.8, 0.4]], soft_nms_sigma=0.5,
+               iou_threshold=1.0, use_class_agnostic=True, max_classes_per_detection=2,
+               max_total_size=4)
+    np.testing.assert_allclose(got.scores, [[0.9, 0.8 * 0.44486, 0.4 * 0.44486, 0.1]], rtol=1e-4)
+
+
+def test_the_class_of_a_further_class_takes_the_box_of_the_best_one():
+    got = _run([[[0, 0, 1, 1], [5, 5, 9, 9]]], [[0.9, 0.8]], use_class_agnostic=True,
+               max_classes_per_detection=2, max_total_size=2)
+    np.testing.assert_array_equal(got.boxes, [[[0, 0, 1, 1], [0, 0, 1, 1]]])
+
+
+@pytest.mark.parametrize("kernel", [dict(use_combined=True), dict(use_partitioned=True)])
+def test_the_kernel_asked_for_changes_nothing(kernel):
+    """TensorFlow's combined kernel agrees where boxes lie in [0, 1]; elsewhere it would cut them
+    to it, whatever the window, and give no indices."""
+    rng = np.random.default_rng(6)
+    corner = rng.uniform(0, 0.6, [2, 80, 3, 2])
+    boxes = tf.constant(np.concatenate([corner, corner + 0.3], axis=-1), tf.float32)
+    scores = tf.constant(rng.uniform(0, 1, [2, 80, 3]), tf.float32)
+    combined = tf.image.combined_non_max_suppression(boxes, scores, 9, 20, 0.4, 0.1)
+    got = post_processing.batch_multiclass_non_max_suppression(
+        boxes, scores, None, NmsSettings(0.1, 0.4, 9, 20, **kernel))
+    np.testing.assert_array_equal(got.boxes, combined.nmsed_boxes)
+    np.testing.assert_array_equal(got.scores, combined.nmsed_scores)
+    np.testing.assert_array_equal(got.classes, combined.nmsed_classes)
+    pixels = post_processing.batch_multiclass_non_max_suppression(
+        100.0 * boxes, scores, tf.constant([0.0, 0.0, 100.0, 100.0]),
+        NmsSettings(0.1, 0.4, 9, 20, **kernel))
+    np.testing.assert_allclose(pixels.boxes, 100.0 * got.boxes)
+
+
 def test_errors_name_the_setting():
     with pytest.raises(ValueError, match="iou_threshold.*1.5"):
         NmsSettings(iou_threshold=1.5)
-    with pytest.raises(ValueError, match="max_classes_per_detection"):
-        NmsSettings(max_classes_per_detection=2)
+    with pytest.raises(ValueError, match="max_classes_per_detection: want at least 1, got 0"):
+        NmsSettings(max_classes_per_detection=0)
     with pytest.raises(ValueError, match="change_coordinate_frame"):
         _run([[0, 0, 1, 1]], [[0.5]], change_coordinate_frame=True)
     with pytest.raises(ValueError, match="1 box or one per class"):

@@ -34,6 +34,13 @@ def test_piecewise_linear_and_its_ends():
     np.testing.assert_allclose(got, [[0, 0, 0.25], [0.55, 0.6, 0.6]], atol=1e-6)
 
 
+def test_fault_of_the_original_takes_high_scores_for_low_ones():
+    scores = tf.constant([-9.0, 2.0, 2.9, 3.0, 9.0])  # the last point is at 2
+    for fault, far in ((False, 0.6), (True, 0.1)):
+        got = PiecewiseLinear((-2.0, 2.0), (0.1, 0.6), fault)(scores)
+        np.testing.assert_allclose(got, [0.1, 0.6, 0.6, far, far], rtol=1e-6)
+
+
 def test_a_single_point_is_a_constant():
     np.testing.assert_allclose(PiecewiseLinear((0.5,), (0.3,))(tf.constant([0.1, 0.5, 0.9])),
                                [0.3] * 3)

@@ -1,5 +1,6 @@
 """The commands, as users call them."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -19,7 +20,8 @@ def _run(name, *flags):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["create_pascal_tf_record.py", "create_coco_tf_record.py",
-                                  "create_csv_tf_record.py", "create_shapes_tf_record.py"])
+                                  "create_csv_tf_record.py", "create_shapes_tf_record.py",
+                                  "create_via_tf_record.py"])
 def test_help_shows_an_example(name):
     result = _run(name, "--help")
     assert f"python scripts/{name}" in result.stdout
@@ -40,3 +42,27 @@ def test_csv_command(tmp_path):
     assert failed.returncode == 1
     assert failed.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.slow
+def test_via_command_gives_both_sets_one_label_map(tmp_path):
+    shape = {"name": "rect", "x": 1, "y": 1, "width": 3, "height": 2}
+    for name, kind in (("train", "dog"), ("val", "cat")):
+        folder = tmp_path / name
+        folder.mkdir()
+        PIL.Image.new("RGB", (8, 4)).save(folder / "a.png")
+        region = {"shape_attributes": shape, "region_attributes": {"kind": kind}}
+        (folder / "via_region_data.json").write_text(json.dumps(
+            {"a": {"filename": "a.png", "size": 1, "regions": [region]}}))
+    flags = [f"--data_dir={tmp_path}", f"--output_dir={tmp_path}/records"]
+    result = _run("create_via_tf_record.py", *flags, "--class_attribute=kind")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("objects: 1 read, 1 written") == 2
+    text = (tmp_path / "records/label_map.pbtxt").read_text()
+    assert text.index('"cat"') < text.index('"dog"')
+    assert sorted(path.name for path in (tmp_path / "records").iterdir()) == [
+        "label_map.pbtxt", "train.record", "train_report.json", "val.record", "val_report.json"]
+    for wrong, message in ((["--class_attribute=name"], "there are ['kind']"),
+                           ([], "--class_name")):
+        failed = _run("create_via_tf_record.py", *flags, *wrong)
+        assert failed.returncode == 1 and message in failed.stderr.splitlines()[-1]

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from engine import fake_model
 
+from object_detection.core import centered_resizers
 from object_detection.engine.evaluator import EvaluationSettings, Evaluator
 from object_detection.metrics import coco_evaluation
 
@@ -57,6 +58,17 @@ def test_padding_is_taken_out_of_ground_truth():
     np.testing.assert_allclose(truth["groundtruth_boxes"], [[0, 0, 16, 32]])
     np.testing.assert_allclose(found["detection_boxes"], [[0, 0, 16, 32]])
     assert truth["groundtruth_classes"].tolist() == found["detection_classes"].tolist() == [1]
+
+
+def test_ground_truth_is_taken_out_of_the_middle_of_its_frame(monkeypatch):
+    # 4 x 8 of the input's 8 x 8, from row 2 on; the object is the upper half of the image.
+    resizer = centered_resizers.CenteredSquareResizer(min_dimension=4, max_dimension=8)
+    monkeypatch.setattr(fake_model.FakeModel, "resizer", resizer)
+    framed = of_class(0, [[0.25, 0.0, 0.5, 1.0], [0.0] * 4],
+                      true_image_shape=tf.constant([[4, 8, 3]]))
+    seen = []
+    make().run(dataset(framed), lambda *one: seen.append(one))
+    np.testing.assert_allclose(seen[0][1]["groundtruth_boxes"], [[0, 0, 8, 32]])
 
 
 def test_exactly_all_images_with_a_smaller_last_batch():
@@ -122,3 +134,13 @@ def test_images_without_id_get_one():
     evaluator.run(dataset(of_class(0, source_id=tf.constant([b""])),
                           of_class(0, source_id=tf.constant([b""]))))
     assert "2 images" in evaluator.report()
+
+
+def test_detections_of_classes_that_were_not_looked_for_can_be_left_out():
+    features, labels = of_class(1, WHOLE)  # the model finds class 0 there
+    labels["groundtruth_labeled_classes"] = tf.constant([[0.0, 1.0]])
+    evaluator = Evaluator(fake_model.FakeModel(), [coco_evaluation.CocoDetectionEvaluator(
+        CATEGORIES, skip_predictions_for_unlabeled_class=True)])
+    seen = []
+    evaluator.run(dataset((features, labels)), lambda *one: seen.append(one))
+    assert seen[0][1]["groundtruth_labeled_classes"].tolist() == [2]

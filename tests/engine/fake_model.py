@@ -66,7 +66,8 @@ class FakeModel(DetectionModel):
 
     def provide_groundtruth(self, groundtruth_boxes_list, groundtruth_classes_list,
                             groundtruth_masks_list=None, groundtruth_weights_list=None,
-                            groundtruth_is_crowd_list=None, is_annotated_list=None):
+                            groundtruth_is_crowd_list=None, is_annotated_list=None,
+                            groundtruth_labeled_classes=None):
         self._truth = (tf.stack(groundtruth_boxes_list), tf.stack(groundtruth_classes_list),
                        tf.stack(groundtruth_weights_list))
 
@@ -83,6 +84,10 @@ class FakeModel(DetectionModel):
         if not self._penalty:
             return []
         return [self._penalty * tf.reduce_sum(tf.square(self._own[BOX]))]
+
+    def object_paths(self):
+        return {WEIGHTS: "backbone/conv/kernel", BIASES: "heads/class/bias", BOX: "heads/box",
+                MEAN: "backbone/conv/mean"}
 
     def restore_map(self, fine_tune_checkpoint_type="detection",
                     load_all_detection_checkpoint_vars=False):

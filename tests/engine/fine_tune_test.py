@@ -4,9 +4,10 @@ import os
 
 import numpy as np
 import pytest
-import tensorflow as tf
+import small_detector
 from engine import fake_model
 
+from object_detection.builders import model_builder
 from object_detection.engine import checkpoints, fine_tune
 from object_detection.protos import train_pb2
 
@@ -95,7 +96,7 @@ def test_other_number_of_classes_is_listed(prefix):
 
 def test_full_refuses_what_does_not_fit(prefix):
     model = fake_model.FakeModel(num_classes=3)
-    with pytest.raises(checkpoints.CheckpointError, match="For another number of classes use det"):
+    with pytest.raises(checkpoints.CheckpointError, match="number of classes use fine_tune"):
         fine_tune.restore(model, prefix, "full")
     assert not model.variables_by_name[fake_model.BOX].numpy()[0]
 
@@ -111,12 +112,6 @@ def test_nothing_fits_says_which_type_would(tmp_path, held, kind, remedy):
         fine_tune.restore(fake_model.FakeModel(), path, kind)
 
 
-def test_object_checkpoint_is_refused_by_kind(tmp_path):
-    path = tf.train.Checkpoint(v=tf.Variable(1.0)).write(f"{tmp_path}/ckpt-0")
-    with pytest.raises(checkpoints.CheckpointError, match="TensorFlow 2 object checkpoint"):
-        fine_tune.restore(fake_model.FakeModel(), path, "detection")
-
-
 def test_a_file_that_is_no_checkpoint(tmp_path):
     path = tmp_path / "weights.h5"
     path.write_bytes(b"something else entirely")
@@ -126,11 +121,119 @@ def test_a_file_that_is_no_checkpoint(tmp_path):
 
 @pytest.mark.parametrize("config, expected", [
     (dict(), "classification"), (dict(from_detection_checkpoint=True), "detection"),
-    (dict(fine_tune_checkpoint_type="full", from_detection_checkpoint=True), "full")])
+    (dict(fine_tune_checkpoint_type="full", from_detection_checkpoint=True), "full"),
+    (dict(fine_tune_checkpoint_type="fine_tune"), "fine_tune")])
 def test_type_of_a_config(config, expected):
     assert fine_tune.kind_of(train_pb2.TrainConfig(**config)) == expected
 
 
-def test_fine_tune_is_called_full():
-    with pytest.raises(ValueError, match="'fine_tune' is called 'full' here"):
-        fine_tune.kind_of(train_pb2.TrainConfig(fine_tune_checkpoint_type="fine_tune"))
+def test_an_unknown_type_is_refused():
+    with pytest.raises(ValueError, match="full or fine_tune, got 'half'"):
+        fine_tune.kind_of(train_pb2.TrainConfig(fine_tune_checkpoint_type="half"))
+
+
+# A whole detector, from checkpoints with the names that TF1 programs gave.
+
+BOTH_STAGES = {"FirstStageFeatureExtractor", "SecondStageFeatureExtractor"}
+HEADS = ("SecondStageBoxPredictor/BoxEncodingPredictor", "SecondStageBoxPredictor/ClassPredictor")
+BACKBONE = "FirstStageFeatureExtractor/MobilenetV1/Conv2d_0"
+
+
+@pytest.fixture(scope="module")
+def slim(tmp_path_factory):
+    """A classification checkpoint: both stages' layers without the stage, and what slim adds."""
+    model = model_builder.build(small_detector.config(), False)
+    held = {name: np.full(variable.shape, 0.5, np.float32)
+            for name, variable in model.restore_map("classification").items()}
+    assert {"MobilenetV1/Conv2d_0/weights", "MobilenetV1/Conv2d_0/BatchNorm/moving_mean",
+            "MobilenetV1/Conv2d_12_pointwise/pointwise_weights"} <= set(held)
+    path = f"{tmp_path_factory.mktemp('slim')}/mobilenet_v1.ckpt"
+    checkpoints.write(path, {
+        **held, "global_step": np.int64(7), "MobilenetV1/Logits/Conv2d_1c_1x1/biases":
+        np.ones([1001], np.float32),
+        "MobilenetV1/Conv2d_0/weights/RMSProp": np.ones([3], np.float32)})
+    return path
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    """A detector of two classes as the original's training leaves it, with slots and averages."""
+    model = model_builder.build(small_detector.config(), False)
+    held = {name: np.full(variable.shape, 0.25, np.float32)
+            for name, variable in model.variables_by_name.items()}
+    extra = {f"{name}/{more}": value for name, value in held.items()
+             for more in ("Momentum", "ExponentialMovingAverage")}
+    folder = tmp_path_factory.mktemp("zoo")
+    checkpoints.write(f"{folder}/model.ckpt", {**held, **extra, "global_step": np.int64(200000)})
+    (folder / "checkpoint").write_text('model_checkpoint_path: "model.ckpt"\n')
+    return folder
+
+
+def detector(num_classes):
+    return model_builder.build(
+        small_detector.config(changes=f"num_classes: {num_classes}"), is_training=True)
+
+
+def stage_of(names):
+    return {name.split("/")[0] for name in names}
+
+
+def test_classification_checkpoint_fills_both_stages_of_a_detector(slim):
+    model = detector(2)
+    report = fine_tune.restore(model, slim, "classification")
+    assert stage_of(report.restored) == BOTH_STAGES
+    assert not report.absent and not report.other_shape
+    assert stage_of(report.untouched) == {"Conv", "FirstStageBoxPredictor",
+                                          "SecondStageBoxPredictor"}
+    for name in report.restored:
+        np.testing.assert_array_equal(model.variables_by_name[name].numpy().ravel()[:1], [0.5])
+
+
+def test_detection_checkpoint_gives_the_backbone_to_any_number_of_classes(zoo):
+    model = detector(3)
+    before = {name: model.variables_by_name[f"{name}/weights"].numpy() for name in HEADS}
+    report = fine_tune.restore(model, str(zoo / "model.ckpt"), "detection")
+    assert stage_of(report.restored) == BOTH_STAGES
+    assert not report.other_shape and not report.absent
+    for name, value in before.items():
+        np.testing.assert_array_equal(model.variables_by_name[f"{name}/weights"], value)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/model.ckpt", "/model.ckpt.index"])
+def test_all_variables_but_the_heads_of_other_classes_from_any_way_to_say_where(zoo, path):
+    model = detector(3)
+    before = {name: model.variables_by_name[f"{name}/weights"].numpy() for name in HEADS}
+    report = fine_tune.restore(model, fine_tune.resolve(f"{zoo}{path}"), "detection",
+                               load_all_detection_checkpoint_vars=True)
+    assert {line.split(":")[0] for line in report.other_shape} == {
+        f"{head}/{kind}" for head in HEADS for kind in ("weights", "biases")}
+    assert not report.absent and not report.untouched
+    assert {"Conv/weights", "FirstStageBoxPredictor/ClassPredictor/weights",
+            f"{BACKBONE}/weights"} <= set(report.restored)
+    # Heads keep the values that the config's initializer drew.
+    for name, value in before.items():
+        np.testing.assert_array_equal(model.variables_by_name[f"{name}/weights"], value)
+        assert 0.0 < value.std() < 0.02
+    text = str(report)
+    assert "SecondStageBoxPredictor/ClassPredictor/biases: [4] in the model, [3] in the" in text
+    assert "4 other shape, left as initialised" in text
+
+
+def test_full_takes_every_variable_of_the_same_detector_and_no_other(zoo):
+    model = detector(2)
+    report = fine_tune.restore(model, str(zoo / "model.ckpt"), "full")
+    assert set(report.restored) == set(model.variables_by_name)
+    with pytest.raises(checkpoints.CheckpointError, match="ClassPredictor/biases: .4. in"):
+        fine_tune.restore(detector(3), str(zoo / "model.ckpt"), "full")
+
+
+def test_variables_that_the_checkpoint_lacks_are_listed(zoo, tmp_path):
+    held = checkpoints.read(str(zoo / "model.ckpt"))
+    lost = f"{BACKBONE}/BatchNorm/moving_variance"
+    checkpoints.write(f"{tmp_path}/part.ckpt",
+                      {name: value for name, value in held.items() if name != lost})
+    report = fine_tune.restore(detector(2), f"{tmp_path}/part.ckpt", "detection")
+    assert report.absent == (lost,)
+    assert f"1 not in the checkpoint, left as initialised:\n    {lost}" in str(report)
+    with pytest.raises(checkpoints.CheckpointError, match="moving_variance: not in the checkpoint"):
+        fine_tune.restore(detector(2), f"{tmp_path}/part.ckpt", "full")

@@ -44,6 +44,17 @@ def test_a_damaged_file_is_named(tmp_path):
     assert "cut off" in input_errors.explain(error, [path])
 
 
+def test_what_cannot_be_compiled_is_named():
+    @tf.function(jit_compile=True)
+    def crop(image):
+        return tf.image.crop_and_resize(image, tf.zeros([1, 4]), [0], [2, 2])
+
+    with pytest.raises(tf.errors.OpError) as caught:
+        crop(tf.zeros([1, 4, 4, 3]))
+    text = input_errors.explain(caught.value)
+    assert text.startswith("jit_compile: XLA cannot compile CropAndResize of this model; set")
+
+
 def test_anything_else_keeps_its_first_line():
     error = tf.errors.InvalidArgumentError(None, None, "{{function_node x}} shapes differ\nlong")
     assert input_errors.explain(error) == "InvalidArgumentError: shapes differ"

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from engine import fake_model, two_devices
 
-from object_detection.engine import train_step
+from object_detection.engine import selection, train_step
 from object_detection.engine.train_step import TrainSettings, TrainStep
 from object_detection.protos import train_pb2
 
@@ -50,6 +50,28 @@ def test_clipping_sees_the_norm_of_all_gradients():
     result = step(*fake_model.batch())
     np.testing.assert_allclose(result.gradient_norm, 1.0, rtol=1e-6)  # 4 times 0.5^2
     np.testing.assert_allclose(box_of(step), [0.25, 0.25, 0.75, 0.75], rtol=1e-6)
+
+
+def test_clipping_each_variable_alone():
+    free, clipped = (make_step(TrainSettings(variable_clipping_norm=norm), rate=1.0)
+                     for norm in (0.0, 0.8))
+    free(*fake_model.batch())
+    result = clipped(*fake_model.batch())
+    # The box's gradient has norm 1: 0.8 of it is left. That of the biases is below 0.8.
+    np.testing.assert_allclose(box_of(clipped), [0.4, 0.4, 0.6, 0.6], rtol=1e-6)
+    biases = [step.model.variables_by_name[fake_model.BIASES].numpy() for step in (free, clipped)]
+    assert 0.0 < np.linalg.norm(biases[0]) < 0.8
+    np.testing.assert_array_equal(*biases)
+    assert result.gradient_norm > 1.0  # before clipping
+
+
+def test_both_kinds_of_clipping():
+    settings = TrainSettings(clipping_norm=0.25, variable_clipping_norm=0.5,
+                             train_patterns=("BoxEncodingPredictor",))
+    step = make_step(settings, rate=1.0)
+    step(*fake_model.batch())
+    # 0.5 is left by the first, and half of that by the second: 0.25 of a gradient of norm 1.
+    np.testing.assert_allclose(box_of(step), [0.125, 0.125, 0.875, 0.875], rtol=1e-6)
 
 
 @pytest.mark.parametrize("wanted", [True, False])
@@ -97,9 +119,9 @@ def test_frozen_variables_stay_and_have_no_slots():
 
 def test_patterns_search_anywhere_and_freezing_wins():
     variables = fake_model.FakeModel().variables_by_name
-    assert list(train_step.select_variables(variables, ["Predictor"], ["Box.*weights"])) == [
+    assert list(selection.select_variables(variables, ["Predictor"], ["Box.*weights"])) == [
         fake_model.BIASES]
-    assert len(train_step.select_variables(variables)) == 3  # moving_mean is not trainable
+    assert len(selection.select_variables(variables)) == 3  # moving_mean is not trainable
 
 
 def test_freezing_everything_is_an_error():
@@ -147,8 +169,7 @@ def test_settings_from_config():
     config = train_pb2.TrainConfig(gradient_clipping_by_norm=10.0, freeze_variables=["a"])
     settings = TrainSettings.from_config(config)
     assert settings == TrainSettings(clipping_norm=10.0, freeze_patterns=("a",))
-    with pytest.raises(ValueError, match="use_bfloat16"):
-        TrainSettings.from_config(train_pb2.TrainConfig(use_bfloat16=True))
+    assert TrainSettings.from_config(train_pb2.TrainConfig(use_bfloat16=True)).bfloat16
 
 
 def test_images_of_any_size_share_one_trace():
@@ -159,4 +180,4 @@ def test_images_of_any_size_share_one_trace():
     step.trace_for(spec)
     for side in (4, 6, 8):
         step(*fake_model.batch(side=side))
-    assert step._traced.experimental_get_tracing_count() == 1
+    assert step._traced[0].experimental_get_tracing_count() == 1

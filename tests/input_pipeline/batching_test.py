@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from object_detection.core import centered_resizers
 from object_detection.core.standard_fields import InputDataFields as Fields
 from object_detection.input_pipeline import batching
 
@@ -36,6 +37,24 @@ def test_images_boxes_and_remainder():
     batches = batching.batch(dataset, batching.BatchSettings(2, True, num_boxes=5))
     assert batches.element_spec[1][Fields.groundtruth_boxes].shape == [2, 5, 4]
     assert len(list(batches)) == 1
+
+
+def test_boxes_follow_images_into_the_middle_of_their_frames():
+    def framed():
+        # 4 x 6 in the middle of 8 x 8, one object; 8 x 2 likewise, without an object.
+        for (height, width), count in (((4, 6), 1), ((8, 2), 0)):
+            yield ({Fields.image: np.ones([8, 8, 3], np.float32),
+                    Fields.true_image_shape: np.array([height, width, 3], np.int32)},
+                   {Fields.groundtruth_boxes: np.tile([[0, 0.5, 1, 1]], [count, 1]),
+                    Fields.groundtruth_weights: np.ones([count]),
+                    Fields.num_groundtruth_boxes: count})
+    dataset = tf.data.Dataset.from_generator(
+        framed, output_signature=examples([]).element_spec)
+    resizer = centered_resizers.CenteredPadToMultipleResizer(multiple=8)
+    settings = batching.BatchSettings(2, False, num_boxes=2, resizer=resizer)
+    _, labels = next(iter(batching.batch(dataset, settings)))
+    np.testing.assert_allclose(labels[Fields.groundtruth_boxes], [
+        [[2 / 8, 4 / 8, 6 / 8, 7 / 8], [0] * 4], [[0] * 4, [0] * 4]])
 
 
 def test_a_batch_of_none_is_refused():

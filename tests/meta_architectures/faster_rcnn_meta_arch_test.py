@@ -152,7 +152,54 @@ def test_masks_follow_the_image_when_it_is_padded():
     pixels, shapes = model.preprocess(IMAGES)  # 48 x 80 becomes 38 x 64, padded to 64 x 64
     np.testing.assert_array_equal(shapes[0], [38, 64, 3])
     predictions = model.predict(pixels, shapes)
-    boxes, valid = model._drawn_boxes(predictions, shapes, predictions["image_shape"])
+    boxes = predictions["mask_boxes"]
     np.testing.assert_allclose(
         boxes[0, :, 2], predictions["detection_boxes"][0, :, 2] * 38.0, rtol=1e-5)
-    assert valid.shape == [2, 5]
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_features_of_final_boxes(stages):
+    """The features of a detection are those the second stage makes of its box."""
+    model = model_builder.build(small_detector.config(
+        stages, "output_final_box_features: true output_final_box_rpn_features: true"), False)
+    predictions, found = run(model, IMAGES)
+    crops = found["cropped_rpn_box_features"]
+    maps = predictions["rpn_features_to_crop"]
+    assert crops.shape == [2, 5, 2, 2, maps.shape[-1]]
+    assert found["detection_features"].shape[:2] == [2, 5]
+    cut = tf.image.crop_and_resize(maps, found["detection_boxes"][1], [1] * 5, [4, 4])
+    np.testing.assert_allclose(crops[1], tf.nn.max_pool2d(cut, 2, 2, "VALID"), atol=1e-5)
+
+
+def test_masks_in_given_boxes():
+    """A detected box, given back, gets the mask that was drawn for it."""
+    model = detector(3, False)
+    predictions, found = run(model, IMAGES)
+    _, shapes = model.preprocess(IMAGES)
+    drawn = model.predict_masks_from_boxes(
+        predictions, shapes, [found["detection_boxes"][0][:2], found["detection_boxes"][1][:1]],
+        [found["detection_classes"][0][:2], found["detection_classes"][1][:1]])
+    assert drawn["detection_masks"].shape == [2, 2, 5, 5]
+    np.testing.assert_array_equal(drawn["num_detections"], [2, 1])
+    for image, count in ((0, 2), (1, 1)):
+        np.testing.assert_allclose(drawn["detection_masks"][image, :count],
+                                   found["detection_masks"][image, :count], atol=1e-5)
+
+
+def test_masks_in_no_boxes():
+    model = detector(3, False)
+    predictions, _ = run(model, IMAGES[:1])
+    _, shapes = model.preprocess(IMAGES[:1])
+    drawn = model.predict_masks_from_boxes(predictions, shapes, [tf.zeros([0, 4])], [tf.zeros([0])])
+    assert drawn["num_detections"].numpy() == [0]
+
+
+def test_a_model_without_masks_draws_none():
+    with pytest.raises(ValueError, match="draws no masks; set .*predict_instance_masks"):
+        detector(2, False).predict_masks_from_boxes({}, tf.zeros([1, 3]), [], [])
+
+
+@pytest.mark.parametrize("changes,stages", [("output_final_box_features: true", 1)])
+def test_features_of_boxes_need_a_second_stage(changes, stages):
+    with pytest.raises(ValueError, match="output_final_box_features: needs a second stage"):
+        model_builder.build(small_detector.config(stages, changes), False)

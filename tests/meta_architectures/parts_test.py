@@ -9,7 +9,7 @@ from object_detection.core.balanced_positive_negative_sampler import (
     BalancedPositiveNegativeSampler,
 )
 from object_detection.core.resizers import FixedShapeResizer
-from object_detection.core.structures import GroundTruth, Proposals, RpnOutput
+from object_detection.core.structures import GroundTruth, ImageExtent, Proposals, RpnOutput
 from object_detection.meta_architectures import groundtruth, losses, proposals, results, rpn
 
 
@@ -17,7 +17,9 @@ def truth(boxes, classes, weights=None, annotated=None):
     boxes = tf.constant(boxes, tf.float32)
     weights = tf.ones(boxes.shape[:2]) if weights is None else tf.constant(weights)
     annotated = [True] * boxes.shape[0] if annotated is None else annotated
-    return GroundTruth(boxes, tf.constant(classes, tf.float32), weights, tf.constant(annotated))
+    return GroundTruth(boxes, tf.constant(classes, tf.float32), weights, tf.constant(annotated),
+                       tf.zeros(boxes.shape[:2], tf.bool),
+                       tf.ones([boxes.shape[0], len(classes[0][0]) if classes[0] else 1], tf.bool))
 
 
 class TestImageMean:
@@ -39,10 +41,24 @@ def test_rpn_loss_by_hand():
     loss = losses.RpnLoss(create_target_assigner("FasterRCNN", "proposal"),
                           BalancedPositiveNegativeSampler(0.5), 2, 1.0, 1.0, losses.ImageMean())
     anchors = tf.constant([[0.0, 0, 10, 10], [50, 50, 60, 60]])
-    output = RpnOutput(tf.zeros([1, 2, 4]), tf.zeros([1, 2, 2]), anchors, tf.zeros([1, 1, 1, 1]))
+    output = RpnOutput(tf.zeros([1, 2, 4]), tf.zeros([1, 2, 2]), anchors, (tf.zeros([1, 1, 1, 1]),))
     pair = loss(output, truth([[[0, 0, 10, 10]]], [[[1]]]))
     assert pair.localization.numpy() == 0.0
     np.testing.assert_allclose(pair.classification, np.log(2.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("count_unannotated,expected", [(False, 1.0), (True, 0.5)])
+def test_mask_loss_leaves_unannotated_images_out(count_unannotated, expected):
+    """One matched region in each of two images, even logits: log 2 per pixel of the first."""
+    assigner = create_target_assigner("FasterRCNN", "detection")
+    box_loss = losses.BoxClassifierLoss(assigner, None, 1.0, 1.0, losses.ImageMean())
+    boxes = tf.constant([[[0.0, 0, 8, 8]], [[0.0, 0, 8, 8]]])
+    two = truth(boxes, [[[1]], [[1]]], annotated=[True, False])._replace(
+        masks=tf.ones([2, 1, 8, 8]))
+    loss = losses.MaskLoss(1.0, count_unannotated=count_unannotated)
+    got = loss(tf.zeros([2, 1, 2, 2]), boxes, tf.ones([2, 1], tf.bool),
+               box_loss.targets(boxes, two), two)
+    np.testing.assert_allclose(got, expected * np.log(2.0), rtol=1e-6)
 
 
 def test_encodings_of_the_target_class():
@@ -85,7 +101,7 @@ class TestProposalSampler:
 
 def test_anchors_are_dropped_or_cut_at_the_edge():
     anchors = tf.constant([[0.0, 0, 10, 10], [-5, 0, 5, 10]])
-    output = RpnOutput(tf.ones([1, 2, 4]), tf.ones([1, 2, 2]), anchors, tf.zeros([1, 1, 1, 1]))
+    output = RpnOutput(tf.ones([1, 2, 4]), tf.ones([1, 2, 2]), anchors, (tf.zeros([1, 1, 1, 1]),))
     window = tf.constant([0.0, 0, 10, 10])
     dropped = rpn.drop_crossing_anchors(output, window)
     np.testing.assert_array_equal(dropped.anchors, [[0, 0, 10, 10]])
@@ -94,10 +110,21 @@ def test_anchors_are_dropped_or_cut_at_the_edge():
 
 
 class TestResults:
-    def test_boxes_move_to_the_frame_of_the_padded_input(self):
-        got = results.to_padded_frame(tf.constant([[[0.0, 0.5, 1.0, 1.0]]]),
-                                      tf.constant([[50, 100, 3]]), 100, 200)
-        np.testing.assert_allclose(got, [[[0.0, 0.25, 0.5, 0.5]]])
+    def test_boxes_of_the_image_move_to_pixels_of_the_padded_input(self):
+        postprocessor = results.DetectionPostprocessor(None, None, None)
+        images = ImageExtent(tf.constant([[50, 100, 3]]), tf.constant([100.0, 200.0]))
+        got = postprocessor.to_input(tf.constant([[[0.0, 0.5, 1.0, 1.0]]]), images)
+        np.testing.assert_allclose(got, [[[0, 50, 50, 100]]])
+
+    def test_boxes_of_images_in_the_middle_of_their_frames(self):
+        # 50 x 100 in the middle of 100 x 200: rows 25 to 75, columns 50 to 150.
+        images = ImageExtent(tf.constant([[50, 100, 3]]), tf.constant([100.0, 200.0]),
+                             tf.constant([[25.0, 50.0, 75.0, 150.0]]))
+        postprocessor = results.DetectionPostprocessor(None, None, None)
+        boxes = tf.constant([[[0.0, 0.5, 1.0, 1.0]]])
+        pixels = postprocessor.to_input(boxes, images)
+        np.testing.assert_allclose(pixels, [[[25, 100, 75, 150]]])
+        np.testing.assert_allclose(results.normalize_boxes(pixels, images), boxes)
 
     def test_mask_of_the_detected_class(self):
         logits = tf.reshape(tf.constant([0.0, 100.0]), [1, 2, 1, 1])
@@ -115,6 +142,18 @@ class TestGroundTruth:
         assert got.boxes.shape == [2, 2, 4]
         np.testing.assert_array_equal(got.weights, [[1, 1], [0, 0]])
         assert got.is_annotated.numpy().all()
+
+    def test_crowds_have_no_weight(self):
+        got = groundtruth.padded_batch([tf.ones([2, 4])], [tf.ones([2, 3])], 3,
+                                       is_crowd=[tf.constant([False, True])])
+        np.testing.assert_array_equal(got.weights, [[1, 0]])
+        np.testing.assert_array_equal(got.is_crowd, [[False, True]])
+
+    def test_all_classes_are_known_unless_told(self):
+        one = [tf.ones([1, 4])], [tf.ones([1, 3])], 3
+        assert groundtruth.padded_batch(*one).known_classes.numpy().all()
+        got = groundtruth.padded_batch(*one, known_classes=[tf.constant([1.0, 0, 1])])
+        np.testing.assert_array_equal(got.known_classes, [[True, False, True]])
 
     def test_of_empty_images_still_has_a_row(self):
         got = groundtruth.padded_batch([tf.zeros([0, 4])], [tf.zeros([0, 3])], 3)

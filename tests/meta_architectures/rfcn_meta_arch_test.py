@@ -123,7 +123,7 @@ def test_one_stage_is_a_region_proposal_network_as_ever():
 def test_a_pyramid_is_refused():
     model = detector(False)
     with pytest.raises(ValueError, match="reads one feature map, got 2; choose"):
-        model._box_stage([tf.zeros([1, 4, 4, 8])] * 2, tf.zeros([1, 1, 4]))
+        model._regions.heads([tf.zeros([1, 4, 4, 8])] * 2, tf.zeros([1, 1, 4]))
 
 
 @pytest.mark.parametrize("changes,head,message", [

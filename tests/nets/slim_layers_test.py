@@ -62,6 +62,25 @@ def test_a_trained_batch_norm_uses_the_batch_and_moves_the_statistics():
     np.testing.assert_allclose(store.by_name["n/c/BatchNorm/moving_variance"], [1.1], atol=1e-6)
 
 
+def test_a_batch_norm_that_forgets_averages_the_batches_it_has_seen():
+    store = VariableStore()
+    norm = layers.BatchNorm(is_training=True, decay=0.9, forgets=True)
+
+    def see(image):
+        with store.scope("n"):
+            layers.conv2d(tf.constant(image, shape=[1, 1, 2, 1]), 1, 1, normalizer=norm,
+                          weights_initializer=ONES, scope="c")
+        return [store.by_name[f"n/c/BatchNorm/moving_{name}"].numpy()[0]
+                for name in ("mean", "variance")]
+
+    # The statistics of the first batch, whatever was there. Its unbiased variance of 2 is
+    # corrected once more for the two pixels: 2 / (2 - 1 - epsilon).
+    twice = 2.0 / (1.0 - 0.001)
+    np.testing.assert_allclose(see([0.0, 2.0]), [1.0, 2.0 * twice], rtol=1e-5)
+    # 0.9 * 0.1 * 1 + 0.1 * 5, over 1 - 0.9^2; the same of variances 2 and 18.
+    np.testing.assert_allclose(see([2.0, 8.0]), [0.59 / 0.19, 1.98 / 0.19 * twice], rtol=1e-5)
+
+
 def test_conv2d_same_samples_the_same_pixels_for_odd_and_even_sizes():
     row = tf.reshape(tf.range(1.0, 7.0), [1, 1, 6, 1])
     store = VariableStore()
@@ -130,3 +149,53 @@ def test_l2_regularizer_is_half_the_squared_sum():
                                weights_regularizer=layers.l2_regularizer(0.5), scope="f")
     (loss,) = store.regularization_losses()
     assert loss.numpy() == 0.5  # 0.5 * (1 + 1) / 2
+
+
+@pytest.mark.parametrize("training,expected", [
+    (False, [2.5, 6.5]),  # (x + 1 - 0) / 1 + 0.5
+    (True, [-0.5, 1.5])])  # the batch's mean takes the biases off again: (x - 3) / 2 + 0.5
+def test_a_biased_batch_norm_keeps_the_biases_of_its_layer(training, expected):
+    store = VariableStore()
+    norm = layers.BatchNorm(is_training=training, epsilon=0.0, biased=True)
+    rows = tf.constant([[1.0], [5.0]])
+
+    def run():
+        with store.scope("n"):
+            dense = layers.fully_connected(rows, 1, activation_fn=None, normalizer=norm,
+                                           weights_initializer=ONES, scope="c")
+            return np.ravel(dense)
+
+    run()
+    store.by_name["n/c/biases"].assign([1.0])
+    store.by_name["n/c/BatchNorm/beta"].assign([0.5])
+    store.by_name["n/c/BatchNorm/moving_mean"].assign([0.0])
+    store.by_name["n/c/BatchNorm/moving_variance"].assign([1.0])
+    np.testing.assert_allclose(run(), expected, atol=1e-5)
+
+
+def test_a_batch_norm_of_its_own():
+    store = VariableStore()
+    image = tf.constant([1.0, 5.0], shape=[1, 1, 2, 1])
+
+    def run(is_training):
+        norm = layers.BatchNorm(is_training, decay=0.5, epsilon=0.0, scale=True)
+        with store.scope("n"):
+            return np.ravel(layers.batch_norm(image, norm, scope="c"))
+
+    run(is_training=False)
+    for name, value in {"gamma": 3.0, "beta": 0.5, "moving_mean": 1.0,
+                        "moving_variance": 4.0}.items():
+        store.by_name[f"n/c/BatchNorm/{name}"].assign([value])
+    np.testing.assert_allclose(run(is_training=False), [0.5, 6.5])  # (x - 1) / 2 * 3 + 0.5
+    np.testing.assert_allclose(run(is_training=True), [-2.5, 3.5], atol=1e-5)  # mean 3, deviation 2
+    np.testing.assert_allclose(store.by_name["n/c/BatchNorm/moving_mean"], [2.0])
+
+
+def test_depthwise_weights_decay_only_on_request():
+    image = tf.ones([1, 1, 1, 1])
+    for regularizer, count in ((None, 1), (layers.l2_regularizer(1.0), 2)):
+        store = VariableStore()
+        with store.scope("n"):
+            layers.separable_conv2d(image, 1, 1, weights_regularizer=layers.l2_regularizer(1.0),
+                                    depthwise_regularizer=regularizer)
+        assert len(store.regularization_losses()) == count

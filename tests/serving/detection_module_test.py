@@ -118,6 +118,43 @@ def test_types_and_shapes_that_cannot_be(input_type, shape, message):
         DetectionModule(fake_model.FakeModel(), input_type, shape)
 
 
+def test_full_image_masks():
+    """The fake masks are ones, so each fills its box: the centres of rows 4 to 7 of 39, and so on.
+    """
+    masks = DetectionModule(fake_model.FakeModel(3), full_image_masks=True)(TWO)["detection_masks"]
+    assert masks.shape == [2, 3, 40, 50]
+    rows, columns = np.arange(40) / 39, np.arange(50) / 49
+    for number, (top, left, bottom, right) in enumerate(((.1, .2, .2, .4), (.5, 0, 1, .5))):
+        expected = np.outer((top <= rows) & (rows <= bottom),
+                            (left <= columns) & (columns <= right))
+        np.testing.assert_allclose(masks[number, 0], expected, atol=1e-6)
+        assert not masks[number, 1:].numpy().any()
+
+
+def test_full_image_masks_of_encoded_images_have_the_largest_size():
+    images = [TWO[0], lit(60, 9, 1, 1, 3, 3)]
+    found = DetectionModule(fake_model.FakeModel(3), "encoded_image_string_tensor",
+                            full_image_masks=True)(tf.constant([png(image) for image in images]))
+    masks = found["detection_masks"].numpy()
+    assert masks.shape == (2, 3, 60, 50)
+    plain = DetectionModule(fake_model.FakeModel(3), full_image_masks=True)
+    for number, image in enumerate(images):
+        alone = plain(image[None])["detection_masks"][0]
+        np.testing.assert_allclose(masks[number, :, :image.shape[0], :image.shape[1]], alone,
+                                   atol=1e-6)
+        assert masks[number].sum() == alone.numpy().sum()
+
+
+def test_full_image_masks_of_no_images():
+    module = DetectionModule(fake_model.FakeModel(3), full_image_masks=True)
+    assert module(tf.zeros([0, 80, 90, 3], tf.uint8))["detection_masks"].shape == [0, 3, 80, 90]
+
+
+def test_a_model_without_masks_gives_none():
+    with pytest.raises(ValueError, match="^full_image_masks: the model draws no masks"):
+        DetectionModule(fake_model.FakeModel(2), full_image_masks=True)
+
+
 def test_a_saved_module_is_callable_and_takes_both_names(tmp_path):
     module = DetectionModule(fake_model.FakeModel(3))
     tf.saved_model.save(module.servable(), str(tmp_path), signatures=module.signatures())

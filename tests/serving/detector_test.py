@@ -81,6 +81,21 @@ def test_a_saved_model_gives_what_its_module_gives(tmp_path, input_type):
                 np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("options", [{}, {"input_shape": [1, 40, 50, 3]}])
+def test_an_export_with_masks_of_the_whole_image(tmp_path, options):
+    save(tmp_path, 3, full_image_masks=True, **options)
+    (whole,) = Detector.from_saved_model(tmp_path).detect(IMAGES[:1])
+    (cut,) = of_module(3).detect(IMAGES[:1])
+    assert whole.masks_are_whole and whole.masks.shape == (1, 40, 50)
+    assert not cut.masks_are_whole
+    placed = cut.placed_mask(0, 40, 50)
+    expected = np.zeros([40, 50], np.uint8)
+    rows, columns = placed.pixels.shape
+    expected[placed.top:placed.top + rows, placed.left:placed.left + columns] = placed.pixels
+    assert expected.any()
+    np.testing.assert_array_equal(whole.placed_mask(0, 40, 50).pixels, expected)
+
+
 def test_a_tf1_saved_model_with_its_own_input_name(tmp_path):
     model = fake_model.FakeModel()
 

@@ -1,3 +1,4 @@
+import h5_files
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -45,10 +46,62 @@ def test_a_checkpoint_that_does_not_cover_the_model(tmp_path, values, message):
     assert model.strength.numpy() == 1.0
 
 
-def test_an_object_checkpoint_is_refused(tmp_path):
-    prefix = tf.train.Checkpoint(model=fake_model.FakeModel()).save(str(tmp_path / "ckpt"))
-    with pytest.raises(checkpoints.CheckpointError, match="object checkpoint"):
+def objects(folder, strength=0.25):
+    """Writes what a TF2 program saves, `<folder>/ckpt-1` and a state file; returns the prefix."""
+    model = fake_model.FakeModel()
+    model.strength.assign(strength)
+    return tf.train.CheckpointManager(tf.train.Checkpoint(model=model, step=tf.Variable(9)),
+                                      str(folder), max_to_keep=1).save()
+
+
+def test_an_object_based_checkpoint_or_its_folder_or_the_folder_above(tmp_path):
+    prefix = objects(tmp_path / "zoo" / "checkpoint")
+    for path in (prefix, f"{prefix}.index", f"{tmp_path}/zoo/checkpoint", f"{tmp_path}/zoo"):
+        model = fake_model.FakeModel()
+        weights.restore(model, weights.resolve(path))
+        assert model.strength.numpy() == 0.25, path
+
+
+def test_an_object_based_checkpoint_of_another_model(tmp_path):
+    prefix = tf.train.Checkpoint(model=tf.Module(name="x"), other=tf.Variable(1.0)).save(
+        str(tmp_path / "ckpt"))
+    with pytest.raises(checkpoints.CheckpointError) as caught:
         weights.restore(fake_model.FakeModel(), prefix)
+    assert str(caught.value).startswith(
+        f"{prefix}: does not cover the model, 1 of 1 variables differ: Head/strength is not in it. "
+        "It holds names like ")
+    assert "other" in str(caught.value) or "save_counter" in str(caught.value)
+
+
+def test_moving_averages_are_not_in_files_of_other_programs(tmp_path):
+    with pytest.raises(checkpoints.CheckpointError, match="holds no moving averages"):
+        weights.restore(fake_model.FakeModel(), objects(tmp_path), use_moving_averages=True)
+
+
+def h5(folder, names, values):
+    path = str(folder / "w.h5")
+    h5_files.write(path, [("Head", f"Head/{name}:0", value)
+                          for name, value in zip(names, values)])
+    return path
+
+
+def test_a_keras_h5_file(tmp_path):
+    model = fake_model.FakeModel()
+    weights.restore(model, weights.resolve(h5(tmp_path, ["strength"], [0.25])))
+    assert model.strength.numpy() == 0.25
+
+
+def test_of_an_h5_file_every_variable_must_fit(tmp_path):
+    model = fake_model.FakeModel()
+    model.variables_by_name |= {f"Head/{name}": tf.Variable(tf.ones([2])) for name in "abcd"}
+    path = h5(tmp_path, ["strength", "a", "b"], [0.25, [3.0], [4.0, 5.0]])
+    with pytest.raises(checkpoints.CheckpointError) as caught:
+        weights.restore(model, path)
+    assert str(caught.value) == (
+        f"{path}: does not cover the model, 3 of 5 variables differ: Head/a has shape [1] instead "
+        "of [2]; Head/c is not in it; Head/d is not in it. Use the pipeline config that the "
+        "checkpoint was trained with")
+    assert model.strength.numpy() == 1.0
 
 
 def test_of_a_folder_the_latest(tmp_path):

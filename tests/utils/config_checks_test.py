@@ -54,8 +54,8 @@ def test_an_empty_config_is_left_to_the_builders():
     ("model { faster_rcnn { second_stage_post_processing { batch_non_max_suppression { "
      "max_detections_per_class: 200 } } } }",
      "max_detections_per_class is 200, above max_total_detections, which is 100"),
-    ('train_config { fine_tune_checkpoint_type: "fine_tune" }',
-     "want one of classification, detection, full, got 'fine_tune'"),
+    ('train_config { fine_tune_checkpoint_type: "half" }',
+     "want one of classification, detection, full, fine_tune, got 'half'"),
     ("train_config { batch_size: 0 }", "batch_size: want 1 or more, got 0"),
     ('train_input_reader { sample_from_datasets_weights: [1, 2] tf_record_input_reader { '
      'input_path: "a" } }', "2 values for 1 input_path"),
@@ -85,6 +85,10 @@ def test_a_schedule_that_starts_at_step_0_is_accepted():
      + "train_input_reader { }", "train_input_reader.load_instance_masks is false"),
     ("eval_config { use_moving_averages: true } "
      "train_config { optimizer { use_moving_average: false } }", "no averages to evaluate"),
+    ('model { faster_rcnn { feature_extractor { type: "faster_rcnn_resnet50" conv_hyperparams { '
+     "activation: SWISH } } } }", "activation will have no effect; faster_rcnn_resnet50 has its"),
+    ('model { faster_rcnn { feature_extractor { type: "faster_rcnn_resnet50" conv_hyperparams { '
+     "batch_norm { decay: 0.9 } } } } }", "set override_base_feature_extractor_hyperparams: true"),
 ])
 def test_doubtful_settings_are_warnings(text, message):
     warning, = _validate(text)

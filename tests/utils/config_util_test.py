@@ -176,6 +176,7 @@ def test_configs_from_separate_files(tmp_path):
 @pytest.mark.parametrize(("text", "expected"), [
     ("fixed_shape_resizer { height: 30 width: 40 }", [30, 40]),
     ("keep_aspect_ratio_resizer { max_dimension: 90 pad_to_max_dimension: true }", [90, 90]),
+    ("centered_square_resizer { max_dimension: 832 }", [832, 832]),
     ("keep_aspect_ratio_resizer { }", [-1, -1]), ("identity_resizer { }", [-1, -1])])
 def test_spatial_image_size(text, expected):
     pipeline = pipeline_pb2.TrainEvalPipelineConfig()

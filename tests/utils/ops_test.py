@@ -43,7 +43,7 @@ def test_full_box_fills_the_image_to_its_last_row_and_column():
 def test_mask_types():
     masks = tf.constant([[[0, 1], [0, 1]]], tf.uint8)
     boxes = tf.constant([[0.0, 0, 1, 1]])
-    got = ops.reframe_box_masks_to_image_masks(masks, boxes, 4, 4)
+    got = ops.reframe_box_masks_to_image_masks(masks.numpy(), boxes.numpy(), 4, 4)
     assert got.dtype == tf.uint8
     np.testing.assert_array_equal(got[0], [[0, 0, 1, 1]] * 4)
     got = ops.reframe_box_masks_to_image_masks(tf.cast(masks, tf.float32), boxes, 2, 3)

@@ -37,10 +37,21 @@ class CropRule:
     random_coef: float = 0.0  # chance that nothing is cropped
 
 
-# What `ssd_random_crop` chooses from where the config lists nothing.
+@dataclasses.dataclass(frozen=True)
+class CropPadRule:
+    """A crop and the padding after it, as `random_crop_pad_image` has them."""
+
+    rule: CropRule
+    min_padded_size_ratio: tuple[float, ...] = ()
+    max_padded_size_ratio: tuple[float, ...] = ()
+    pad_color: tuple[float, ...] = ()
+
+
+# What the SSD crops choose from where the config lists nothing.
 SSD_RULES = tuple(
     CropRule(covered, 0.5, 2.0, 0.1, 1.0, covered, True, 0.15)
     for covered in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0))
+SSD_PAD_RULES = tuple(CropPadRule(rule) for rule in SSD_RULES[1:])
 
 
 def random_crop_image(tensors: Tensors, seed: tf.Tensor, rule: CropRule) -> Tensors:
@@ -59,10 +70,7 @@ def random_crop_pad_image(tensors: Tensors, seed: tf.Tensor, rule: CropRule,
 
     Ratios are height and width; the defaults are 1, 1 and 2, 2.
     """
-    low, high = tuple(min_padded_size_ratio) or (1.0, 1.0), tuple(max_padded_size_ratio) or (2., 2.)
-    if len(low) != 2 or len(high) != 2:
-        raise ValueError("random_crop_pad_image: want two values (height, width) in "
-                         f"min_padded_size_ratio and max_padded_size_ratio, got {low} and {high}")
+    low, high = _padding_ratios(min_padded_size_ratio, max_padded_size_ratio)
     seeds = split(seed, 2)
     size = tf.cast(tf.stack(image_size(tensors)), tf.float32)
     tensors = random_crop_image(tensors, seeds[0], rule)
@@ -90,6 +98,28 @@ def random_crop_to_aspect_ratio(tensors: Tensors, seed: tf.Tensor, aspect_ratio:
     return _crop(tensors, window, overlap_thresh, clip_boxes)
 
 
+def random_crop_to_size(tensors: Tensors, seed: tf.Tensor, size: tuple[int, int]) -> Tensors:
+    """Cuts a window of this height and width, at a random place of an image that holds it.
+
+    Objects without a pixel inside are dropped. With masks, that is a pixel of the mask, and boxes
+    are drawn anew around what is left of the masks.
+    """
+    seeds = split(seed, 2)
+    corner = tf.stack([uniform_int(seeds[i], 0, side - size[i] + 1)
+                       for i, side in enumerate(image_size(tensors))])
+    tensors = _crop(tensors, tf.concat([corner, corner + size], 0), 0.0, True)
+    channels = tensors[Fields.image].shape[-1]
+    tensors = changed(tensors, Fields.image,
+                      lambda image: tf.ensure_shape(image, [*size, channels]))
+    if Fields.groundtruth_instance_masks not in tensors:
+        return tensors
+    masks = tf.ensure_shape(tensors[Fields.groundtruth_instance_masks], [None, *size])
+    filled = tf.reduce_any(masks > 0, axis=[1, 2])
+    tensors = {**tensors, Fields.groundtruth_instance_masks: masks,
+               Fields.groundtruth_boxes: _boxes_of_masks(masks)}
+    return keep_objects(tensors, filled)
+
+
 def ssd_random_crop(tensors: Tensors, seed: tf.Tensor, rules: Sequence[CropRule]) -> Tensors:
     """Crops by one of several rules, chosen at random."""
     return _one_of(seed, [lambda s, rule=rule: random_crop_image(tensors, s, rule)
@@ -102,6 +132,69 @@ def ssd_random_crop_fixed_aspect_ratio(tensors: Tensors, seed: tf.Tensor,
     seeds = split(seed, 2)
     tensors = ssd_random_crop(tensors, seeds[0], rules)
     return random_crop_to_aspect_ratio(tensors, seeds[1], aspect_ratio, 0.0, True)
+
+
+def ssd_random_crop_pad(tensors: Tensors, seed: tf.Tensor,
+                        rules: Sequence[CropPadRule]) -> Tensors:
+    """Crops and pads by one of several rules, chosen at random."""
+    return _one_of(seed, [
+        lambda s, r=rule: random_crop_pad_image(
+            tensors, s, r.rule, r.min_padded_size_ratio, r.max_padded_size_ratio, r.pad_color)
+        for rule in rules or SSD_PAD_RULES])
+
+
+def ssd_random_crop_pad_fixed_aspect_ratio(
+        tensors: Tensors, seed: tf.Tensor, rules: Sequence[CropRule], aspect_ratio: float,
+        min_padded_size_ratio: Sequence[float],
+        max_padded_size_ratio: Sequence[float]) -> Tensors:
+    """Crops by one of several rules, then pads to a fixed aspect ratio (width over height).
+
+    Padding is black, at the bottom and right. The result is the smallest canvas of that aspect
+    ratio times a random factor, drawn so that its sides stay between the ratios where possible.
+    """
+    if aspect_ratio <= 0:
+        raise ValueError("ssd_random_crop_pad_fixed_aspect_ratio.aspect_ratio: want a positive "
+                         f"value, got {aspect_ratio:g}")
+    low, high = _padding_ratios(min_padded_size_ratio, max_padded_size_ratio)
+    seeds = split(seed, 2)
+    tensors = ssd_random_crop(tensors, seeds[0], rules)
+    own = tf.stack(image_size(tensors))
+    sides = tf.cast(own, tf.float32)
+    canvas = tf.stack([tf.maximum(sides[0], sides[1] / aspect_ratio),
+                       tf.maximum(sides[1], sides[0] * aspect_ratio)])
+    largest = tf.reduce_min(tf.maximum(tf.constant(high) * canvas, sides) / canvas)
+    smallest = tf.reduce_max(tf.maximum(tf.constant(low) * canvas, sides) / canvas)
+    factor = uniform(seeds[1], tf.minimum(smallest, largest), largest)
+    size = tf.maximum(own, tf.cast(tf.round(canvas * factor), tf.int32))
+    return geometry.pad_to(tensors, size, tf.zeros([2], tf.int32), (0.0,))
+
+
+def random_square_crop_by_scale(tensors: Tensors, seed: tf.Tensor, max_border: int,
+                                scale_min: float, scale_max: float, num_scales: int) -> Tensors:
+    """Cuts a square whose side is a random multiple of the image's longer side.
+
+    From CenterNet (Zhou et al., arXiv:1904.07850). The factor is one of `num_scales` evenly spaced
+    ones. The middle keeps a distance from the border of `max_border` pixels, halved until it is at
+    most half the side. What lies outside the image is black; objects outside the square are
+    dropped.
+    """
+    if max_border < 1 or num_scales < 1 or not 0 < scale_min <= scale_max:
+        raise ValueError(
+            "random_square_crop_by_scale: want max_border and num_scales of at least 1 and 0 < "
+            f"scale_min <= scale_max, got {max_border}, {num_scales}, {scale_min:g} and "
+            f"{scale_max:g}")
+    seeds = split(seed, 3)
+    size = tf.stack(image_size(tensors))
+    scale = tf.linspace(scale_min, scale_max, num_scales)[uniform_int(seeds[0], 0, num_scales)]
+    longer = tf.cast(tf.reduce_max(size), tf.float32)
+    side = tf.maximum(1, tf.cast(longer * tf.cast(scale, tf.float32), tf.int32))
+    border = _distance_from_border(max_border, size)
+    middle = tf.stack([uniform_int(seeds[1 + i], border[i], size[i] - border[i] + 1)
+                       for i in range(2)])
+    corner = tf.minimum(middle, size - 1) - side // 2
+    begin, end = tf.maximum(corner, 0), tf.minimum(corner + side, size)
+    tensors = _crop(tensors, tf.concat([begin, end], 0), 0.0, True)
+    return geometry.pad_to(tensors, tf.stack([side, side]), begin - corner, (0.0,))
 
 
 def random_scale_crop_and_pad_to_square(tensors: Tensors, seed: tf.Tensor, output_size: int,
@@ -129,6 +222,23 @@ def random_scale_crop_and_pad_to_square(tensors: Tensors, seed: tf.Tensor, outpu
     channels = tensors[Fields.image].shape[-1]
     return changed(tensors, Fields.image,
                    lambda image: tf.ensure_shape(image, [output_size, output_size, channels]))
+
+
+def _padding_ratios(low: Sequence[float],
+                    high: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Returns both ratios of height and width, with the defaults in place of empty ones."""
+    low, high = tuple(low) or (1.0, 1.0), tuple(high) or (2.0, 2.0)
+    if len(low) != 2 or len(high) != 2:
+        raise ValueError("data_augmentation_options: want two values (height, width) in "
+                         f"min_padded_size_ratio and max_padded_size_ratio, got {low} and {high}")
+    return low, high
+
+
+def _distance_from_border(most: int, size: tf.Tensor) -> tf.Tensor:
+    """Halves `most` until it is at most half of each side: int32 [2] for sides int32 [2]."""
+    divisors = tf.constant([2 ** k for k in range(most.bit_length() + 2)])
+    fits = 2 * most <= size[:, tf.newaxis] * divisors
+    return most // tf.gather(divisors, tf.argmax(fits, axis=1))
 
 
 def _scaled(tensors: Tensors, size: Sequence[tf.Tensor]) -> Tensors:
@@ -180,6 +290,19 @@ def _crop(tensors: Tensors, window: tf.Tensor, overlap_thresh: float,
         tensors = changed(tensors, Fields.groundtruth_boxes,
                           lambda b: tf.clip_by_value(b, 0.0, 1.0))
     return tensors
+
+
+def _boxes_of_masks(masks: tf.Tensor) -> tf.Tensor:
+    """Returns normalized float32 [N, 4] around masks [N, H, W]; any box for an empty mask."""
+    filled, sides = masks > 0, []
+    for axis in (2, 1):  # rows that hold a pixel, then columns
+        lines = tf.cast(tf.reduce_any(filled, axis=axis), tf.int32)
+        length = tf.shape(lines)[1]
+        first = tf.argmax(lines, axis=1, output_type=tf.int32)
+        end = length - tf.argmax(tf.reverse(lines, [1]), axis=1, output_type=tf.int32)
+        sides.append(tf.stack([first, end], axis=1) / length)
+    (top, bottom), (left, right) = (tf.unstack(side, axis=1) for side in sides)
+    return tf.cast(tf.stack([top, left, bottom, right], axis=1), tf.float32)
 
 
 def _area(boxes: tf.Tensor) -> tf.Tensor:

@@ -1,0 +1,1 @@
+"""Readers of weights that other programs wrote: `table.py` lists them, one file per format."""
