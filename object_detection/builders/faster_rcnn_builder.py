@@ -88,11 +88,7 @@ def _first_stage(config: Config, is_training: bool, coder: BoxCoder,
     hyperparams = dataclasses.replace(hyperparams_builder.build(
         config.first_stage_box_predictor_conv_hyperparams, is_training), activation=tf.nn.relu6)
     faults = config.original_faults
-    extractor = feature_extractor_builder.build(
-        config.feature_extractor, is_training,
-        ignore_conv_hyperparams=faults.conv_hyperparams_ignored_by_slim,
-        ignore_stride_8=faults.stride_8_ignored,
-        dense_unregularized=faults.pyramid_dense_layers_unregularized)
+    extractor = feature_extractor_builder.build(config.feature_extractor, is_training, faults)
     rpn = RegionProposalNetwork(
         depth=config.first_stage_box_predictor_depth,
         kernel_size=config.first_stage_box_predictor_kernel_size,

@@ -195,17 +195,11 @@ FASTER_RCNN_FEATURE_EXTRACTOR_CLASS_MAP: dict[
 
 
 def build(config: Config, is_training: bool,
-          ignore_conv_hyperparams: bool = False,
-          ignore_stride_8: bool = False,
-          dense_unregularized: bool = False,
-          batch_norm_forgets: bool = False) -> FasterRCNNFeatureExtractor:
+          faults: faster_rcnn_pb2.OriginalFaults | None = None) -> FasterRCNNFeatureExtractor:
     """Builds the extractor named by `type`.
 
     Args:
-        ignore_conv_hyperparams: fault of the original: no weight decay on slim networks.
-        ignore_stride_8: fault of the original: Inception v2 and MobileNet v1 stay at stride 16.
-        dense_unregularized: fault of the original: no weight decay on a pyramid's dense layers.
-        batch_norm_forgets: fault of Matterport's original, see slim_layers.BatchNorm.
+        faults: of the original, to bring back; None: none.
     Raises:
         ValueError: for an unknown type or a stride that is not 8 or 16.
     """
@@ -216,10 +210,12 @@ def build(config: Config, is_training: bool,
     if config.first_stage_features_stride not in (8, 16):
         raise ValueError("model.faster_rcnn.feature_extractor.first_stage_features_stride: want 8 "
                          f"or 16, got {config.first_stage_features_stride}")
-    settings = _settings(config, is_training, ignore_conv_hyperparams)
-    return create(config, settings._replace(ignore_stride_8=ignore_stride_8,
-                                            dense_unregularized=dense_unregularized,
-                                            batch_norm_forgets=batch_norm_forgets))
+    faults = faults or faster_rcnn_pb2.OriginalFaults()
+    settings = _settings(config, is_training, faults.conv_hyperparams_ignored_by_slim)
+    return create(config, settings._replace(
+        ignore_stride_8=faults.stride_8_ignored,
+        dense_unregularized=faults.pyramid_dense_layers_unregularized,
+        batch_norm_forgets=faults.batch_norm_forgets_statistics))
 
 
 def _settings(config: Config, is_training: bool, ignore: bool) -> BackboneSettings:

@@ -9,6 +9,7 @@ from object_detection.anchor_generators.pixel_centre_anchor_generator import (
 from object_detection.box_coders.faster_rcnn_box_coder import FasterRcnnBoxCoder
 from object_detection.builders import (
     anchor_generator_builder,
+    assembly_checks,
     feature_extractor_builder,
     hyperparams_builder,
     image_resizer_builder,
@@ -35,7 +36,7 @@ from object_detection.nets.hyperparams import Hyperparams
 from object_detection.predictors.convolutional_box_predictor import ConvolutionalBoxPredictor
 from object_detection.predictors.heads.matterport_mask_head import MatterportMaskHead
 from object_detection.predictors.matterport_box_predictor import MatterportBoxPredictor
-from object_detection.protos import faster_rcnn_pb2, hyperparams_pb2, post_processing_pb2
+from object_detection.protos import faster_rcnn_pb2, hyperparams_pb2
 from object_detection.roi_croppers.pyramid import LevelRule, PyramidCropper, Rounding
 
 Config = faster_rcnn_pb2.FasterRcnn
@@ -50,7 +51,9 @@ def build(config: Config, is_training: bool) -> FasterRCNNMetaArch:
     Raises:
         ValueError: if a field cannot work, naming it.
     """
-    _check(config)
+    assembly_checks.check(config, "matterport", (
+        "pre_nms_limit", "anchor_stride", "training_proposals", "box_head_depth",
+        "mask_crop_size", "mini_mask_height", "mini_mask_width"))
     settings = DetectorSettings(
         num_classes=config.num_classes, number_of_stages=config.number_of_stages,
         is_training=is_training, resize_masks=config.resize_masks,
@@ -66,8 +69,7 @@ def build(config: Config, is_training: bool) -> FasterRCNNMetaArch:
 
 def _extractor(config: Config, is_training: bool) -> MaskRCNNFpnFeatureExtractor:
     extractor = feature_extractor_builder.build(
-        config.feature_extractor, is_training,
-        batch_norm_forgets=config.original_faults.batch_norm_forgets_statistics)
+        config.feature_extractor, is_training, config.original_faults)
     if not isinstance(extractor, MaskRCNNFpnFeatureExtractor):
         raise ValueError("model.faster_rcnn.feature_extractor.type: "
                          f"{config.feature_extractor.type} does not go with `matterport`; use mask_"
@@ -173,47 +175,3 @@ def _as_written(values: Sequence[float]) -> list[float]:
 
 def _is_static(config: Config, is_training: bool) -> bool:
     return config.use_static_shapes and (is_training or config.use_static_shapes_for_eval)
-
-
-def _check(config: Config) -> None:
-    name = "model.faster_rcnn"
-    if config.number_of_stages not in (2, 3):
-        raise ValueError(f"{name}.number_of_stages: `matterport` wants 2 or, with masks, 3, got "
-                         f"{config.number_of_stages}")
-    if config.num_classes < 1:
-        raise ValueError(f"{name}.num_classes: want at least 1, got {config.num_classes}")
-    for field in ("image_resizer", "feature_extractor", "first_stage_anchor_generator",
-                  "first_stage_box_predictor_conv_hyperparams"):
-        if not config.HasField(field):
-            raise ValueError(f"{name}.{field}: must be set")
-    for field in ("pre_nms_limit", "anchor_stride", "training_proposals", "box_head_depth",
-                  "mask_crop_size", "mini_mask_height", "mini_mask_width"):
-        if getattr(config.matterport, field) < 1:
-            raise ValueError(f"{name}.matterport.{field}: want at least 1, got "
-                             f"{getattr(config.matterport, field)}")
-    for field in ("hard_example_miner", "second_stage_classification_loss", "context_config"):
-        if config.HasField(field):
-            raise ValueError(f"{name}.{field}: does not go with `matterport`; remove one of both")
-    _check_second_stage(config, name)
-
-
-def _check_second_stage(config: Config, name: str) -> None:
-    predictor = f"{name}.second_stage_box_predictor"
-    if not config.second_stage_box_predictor.HasField("mask_rcnn_box_predictor"):
-        raise ValueError(f"{predictor}: `matterport` wants mask_rcnn_box_predictor")
-    head = config.second_stage_box_predictor.mask_rcnn_box_predictor
-    if config.number_of_stages == 3 and not head.predict_instance_masks:
-        raise ValueError(f"{name}.number_of_stages: 3 draws masks; set {predictor}.mask_rcnn_box_"
-                         "predictor.predict_instance_masks: true")
-    if config.initial_crop_size < 1:
-        raise ValueError(f"{name}.initial_crop_size: want at least 1 (7 in Matterport's), got "
-                         f"{config.initial_crop_size}")
-    side = 2 * config.matterport.mask_crop_size
-    if head.predict_instance_masks and (head.mask_height, head.mask_width) != (side, side):
-        raise ValueError(f"{predictor}.mask_rcnn_box_predictor: masks are twice as large as "
-                         f"matterport.mask_crop_size; set mask_height and mask_width to {side}, "
-                         f"got {head.mask_height} and {head.mask_width}")
-    score = config.second_stage_post_processing.score_converter
-    if score != post_processing_pb2.PostProcessing.SOFTMAX:
-        raise ValueError(f"{name}.second_stage_post_processing.score_converter: `matterport` wants "
-                         "SOFTMAX")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from object_detection.box_coders.faster_rcnn_box_coder import FasterRcnnBoxCoder
 from object_detection.builders import (
     anchor_generator_builder,
+    assembly_checks,
     feature_extractor_builder,
     hyperparams_builder,
     image_resizer_builder,
@@ -44,7 +45,7 @@ from object_detection.nets.hyperparams import Hyperparams
 from object_detection.predictors.heads.matterport_mask_head import MatterportMaskHead
 from object_detection.predictors.matterport_box_predictor import MatterportBoxPredictor
 from object_detection.predictors.objectness_predictor import ObjectnessPredictor
-from object_detection.protos import faster_rcnn_pb2, hyperparams_pb2, post_processing_pb2
+from object_detection.protos import faster_rcnn_pb2, hyperparams_pb2
 from object_detection.roi_croppers.pyramid import LevelRule, PyramidCropper
 
 Config = faster_rcnn_pb2.FasterRcnn
@@ -61,7 +62,10 @@ def build(config: Config, is_training: bool) -> FasterRCNNMetaArch:
     Raises:
         ValueError: if a field cannot work, naming it.
     """
-    _check(config)
+    assembly_checks.check(config, "torchvision", (
+        "pre_nms_limit", "training_pre_nms_limit", "training_proposals", "box_head_depth",
+        "mask_crop_size"), excluded=("matterport", "region_pooling"))
+    _check_pixel_values(config)
     settings = DetectorSettings(
         num_classes=config.num_classes, number_of_stages=config.number_of_stages,
         is_training=is_training, keep_crossing_anchors=True, resize_masks=config.resize_masks,
@@ -169,51 +173,9 @@ def _as_written(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(f"{value:.6g}") for value in values)
 
 
-def _check(config: Config) -> None:
-    name = "model.faster_rcnn"
-    if config.number_of_stages not in (2, 3):
-        raise ValueError(f"{name}.number_of_stages: `torchvision` wants 2 or, with masks, 3, got "
-                         f"{config.number_of_stages}")
-    if config.num_classes < 1:
-        raise ValueError(f"{name}.num_classes: want at least 1, got {config.num_classes}")
-    for field in ("image_resizer", "feature_extractor", "first_stage_anchor_generator",
-                  "first_stage_box_predictor_conv_hyperparams"):
-        if not config.HasField(field):
-            raise ValueError(f"{name}.{field}: must be set")
-    for field in ("pre_nms_limit", "training_pre_nms_limit", "training_proposals",
-                  "box_head_depth", "mask_crop_size"):
-        if getattr(config.torchvision, field) < 1:
-            raise ValueError(f"{name}.torchvision.{field}: want at least 1, got "
-                             f"{getattr(config.torchvision, field)}")
+def _check_pixel_values(config: Config) -> None:
     for field in ("pixel_mean", "pixel_std"):
         values = getattr(config.torchvision, field)
         if len(values) not in (0, 3) or (field == "pixel_std" and min(values, default=1.0) <= 0.0):
-            raise ValueError(f"{name}.torchvision.{field}: want 3 numbers, positive ones for "
-                             f"pixel_std, got {_as_written(values)}")
-    for field in ("matterport", "region_pooling", "hard_example_miner",
-                  "second_stage_classification_loss", "context_config"):
-        if config.HasField(field):
-            raise ValueError(f"{name}.{field}: does not go with `torchvision`; remove one of both")
-    _check_second_stage(config, name)
-
-
-def _check_second_stage(config: Config, name: str) -> None:
-    predictor = f"{name}.second_stage_box_predictor"
-    if not config.second_stage_box_predictor.HasField("mask_rcnn_box_predictor"):
-        raise ValueError(f"{predictor}: `torchvision` wants mask_rcnn_box_predictor")
-    head = config.second_stage_box_predictor.mask_rcnn_box_predictor
-    if config.number_of_stages == 3 and not head.predict_instance_masks:
-        raise ValueError(f"{name}.number_of_stages: 3 draws masks; set {predictor}.mask_rcnn_box_"
-                         "predictor.predict_instance_masks: true")
-    if config.initial_crop_size < 1:
-        raise ValueError(f"{name}.initial_crop_size: want at least 1 (7 in torchvision), got "
-                         f"{config.initial_crop_size}")
-    side = 2 * config.torchvision.mask_crop_size
-    if head.predict_instance_masks and (head.mask_height, head.mask_width) != (side, side):
-        raise ValueError(f"{predictor}.mask_rcnn_box_predictor: masks are twice as large as "
-                         f"torchvision.mask_crop_size; set mask_height and mask_width to {side}, "
-                         f"got {head.mask_height} and {head.mask_width}")
-    score = config.second_stage_post_processing.score_converter
-    if score != post_processing_pb2.PostProcessing.SOFTMAX:
-        raise ValueError(f"{name}.second_stage_post_processing.score_converter: `torchvision` "
-                         "wants SOFTMAX")
+            raise ValueError(f"model.faster_rcnn.torchvision.{field}: want 3 numbers, positive "
+                             f"ones for pixel_std, got {_as_written(values)}")

@@ -69,10 +69,10 @@ def _check_extractor(extractor: Any, path: str, report: _Report) -> None:
     used = {"op", "regularizer", "batch_norm"}
     unused = [field.name for field, _ in given.ListFields() if field.name not in used]
     if unused:
-        report.warnings.append(f"{path}.conv_hyperparams: {', '.join(unused)} will have no "
-                               f"effect; {extractor.type} has its own, and takes only the regularizer and, "
-                               "with override_base_feature_extractor_hyperparams, decay and epsilon "
-                               "of batch_norm")
+        report.warnings.append(
+            f"{path}.conv_hyperparams: {', '.join(unused)} will have no effect; {extractor.type} "
+            "has its own, and takes only the regularizer and, with override_base_feature_extractor_"
+            "hyperparams, decay and epsilon of batch_norm")
     elif given.HasField("batch_norm") and not (
             extractor.override_base_feature_extractor_hyperparams):
         report.warnings.append(f"{path}.conv_hyperparams.batch_norm will have no effect; set "

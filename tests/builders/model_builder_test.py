@@ -50,10 +50,11 @@ def test_other_models_are_refused(text, message):
         model_builder.build(text_format.Parse(text, model_pb2.DetectionModel()), False)
 
 
-def extractor(text, **more):
+def extractor(text, **faults):
     config = text_format.Parse('type: "faster_rcnn_mobilenet_v1" batch_norm_trainable: true '
                                + text, faster_rcnn_pb2.FasterRcnnFeatureExtractor())
-    return feature_extractor_builder.build(config, is_training=True, **more)
+    return feature_extractor_builder.build(config, is_training=True,
+                                           faults=faster_rcnn_pb2.OriginalFaults(**faults))
 
 
 def test_weight_decay_and_batch_norm_of_the_backbone():
@@ -61,7 +62,7 @@ def test_weight_decay_and_batch_norm_of_the_backbone():
                    "batch_norm { decay: 0.9 epsilon: 0.5 } } ")
     assert extractor("").weight_decay == 0.0
     assert extractor(hyperparams).weight_decay == 0.5
-    assert extractor(hyperparams, ignore_conv_hyperparams=True).weight_decay == 0.0
+    assert extractor(hyperparams, conv_hyperparams_ignored_by_slim=True).weight_decay == 0.0
     assert extractor(hyperparams).batch_norm.decay == 0.9997  # the network's own
     overridden = extractor(hyperparams + "override_base_feature_extractor_hyperparams: true")
     assert overridden.batch_norm.decay == pytest.approx(0.9)
