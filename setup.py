@@ -155,6 +155,7 @@ setup(
         "pillow>=12,<14",
         "absl-py>=2",
         "defusedxml>=0.7.1,<1",
+        "h5py>=3.11,<4",
         *_tensorflow_requirements(),
     ],
 )
