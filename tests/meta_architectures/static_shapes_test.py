@@ -182,8 +182,11 @@ def test_compiled_training_makes_the_same_steps(variant):
     """Two steps, so that momentum counts; with objects, and with none in the same program."""
     step = training(detector(variant, True))
     some, none = batch(step.model, 2), batch(step.model, 0)
-    plain = traced(step._all_replicas, some)
-    compiled = tf.function(step._all_replicas, autograph=False, jit_compile=True)
+    def one_step(batch):
+        return step._all_replicas(batch)
+
+    plain = traced(one_step, some)
+    compiled = tf.function(one_step, autograph=False, jit_compile=True)
     for example in (some, none):
         results, before, after = after_two_steps(step, compiled, example)
         expected_results, _, expected = after_two_steps(step, plain, example)
