@@ -2,6 +2,7 @@
 
 import logging
 
+import absl.logging
 import numpy as np
 import pytest
 import small_detector
@@ -73,10 +74,11 @@ def test_momentum_goes_on_through_a_phase_that_rests():
         np.testing.assert_allclose(slot.numpy()[0], expected, rtol=1e-5)
 
 
-def test_each_phase_is_announced_once(caplog):
+def test_each_phase_is_announced_once(caplog, monkeypatch):
+    monkeypatch.setattr(absl.logging, "info", logging.getLogger("phases").info)
     step = TrainStep(fake_model.FakeModel(), fake_model.plan(), TrainSettings(
         phases=(PhaseSettings("heads", 2, ("^Second",)), PhaseSettings("", 1))))
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger="phases"):
         for _ in range(3):
             step(*fake_model.batch())
     lines = [record.getMessage() for record in caplog.records if "phase " in record.getMessage()]

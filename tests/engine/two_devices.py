@@ -1,5 +1,7 @@
 """Two replicas on the CPU. Importing this splits the CPU, if TensorFlow has not started yet."""
 
+import functools
+
 import pytest
 import tensorflow as tf
 
@@ -18,8 +20,13 @@ def _split() -> bool:
 _AVAILABLE = _split()
 
 
+@functools.cache
 def strategy() -> tf.distribute.Strategy:
-    """Returns a mirrored strategy of two logical CPUs; skips the test if there is one only."""
+    """Returns the process's mirrored strategy of two logical CPUs; skips if there is one only.
+
+    There is one, since TensorFlow numbers the reductions of each strategy from the same start, and
+    takes those of a second one for those of the first.
+    """
     if not _AVAILABLE:
         pytest.skip("TensorFlow was started with one CPU device before this test was collected")
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

@@ -132,7 +132,7 @@ def test_restore_map_by_type():
     assert "MobilenetV1/Conv2d_0/weights" in model.restore_map("classification")
     assert "Conv/weights" in model.restore_map("full")
     assert "Conv/weights" in model.restore_map("detection", True)
-    with pytest.raises(ValueError, match="set classification, detection or full, got 'all'"):
+    with pytest.raises(ValueError, match="set classification, detection, full or fine_tune"):
         model.restore_map("all")
 
 
