@@ -13,6 +13,7 @@ CONFIGS = pathlib.Path(__file__).resolve().parents[1] / "configs"
 
 
 @pytest.mark.slow
+@pytest.mark.training
 def test_mask_rcnn_with_a_pyramid_learns_to_draw_shapes(tmp_path):
     shapes.write_dataset(str(tmp_path), num_train=500, num_val=100)
     pipeline = config_util.load_pipeline(str(CONFIGS / "mask_rcnn_resnet50_fpn_shapes.config"))
