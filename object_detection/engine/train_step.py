@@ -244,7 +244,7 @@ class TrainStep:
         factor = self._settings.bias_gradient_factor
         if not factor:
             return list(gradients)
-        return [gradient * factor if "/biases" in variable.name else gradient
+        return [gradient * factor if is_bias(variable) else gradient
                 for gradient, variable in zip(gradients, variables)]
 
     def _clipped(self, gradients: list[tf.Tensor]) -> tuple[list[tf.Tensor], tf.Tensor]:
@@ -267,6 +267,11 @@ class TrainStep:
                 f"{names}. Nothing of this step was saved; lower the learning rate, set "
                 "train_config.gradient_clipping_by_norm (10.0 is usual), or look at the boxes of "
                 "these images")
+
+
+def is_bias(variable: tf.Variable) -> bool:
+    """Whether a variable is a layer's bias: `biases` in slim's networks, `bias` in all others."""
+    return variable.name.split(":")[0].rpartition("/")[2] in ("biases", "bias")
 
 
 def source_ids(strategy: tf.distribute.Strategy, features: Mapping[str, tf.Tensor]) -> list[str]:

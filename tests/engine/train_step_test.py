@@ -147,6 +147,14 @@ def test_bias_factor_scales_gradients_of_biases_only():
                                    factor * plain.model.variables_by_name[name], rtol=1e-5)
 
 
+@pytest.mark.parametrize("name, expected", [
+    ("SecondStageBoxPredictor/ClassPredictor/biases", True), ("RPNConv/bias", True),
+    ("backbone/fpn/inner_blocks/0/0/bias", True), ("conv1_conv/kernel", False),
+    ("biases/weights", False)])
+def test_biases_are_known_by_the_names_of_all_networks(name, expected):
+    assert train_step.is_bias(tf.Variable(0.0, name=name)) == expected
+
+
 def test_a_loss_that_is_not_finite_names_step_loss_and_images():
     step = make_step()
     step(*fake_model.batch())
