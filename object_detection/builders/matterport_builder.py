@@ -64,7 +64,7 @@ def build(config: Config, is_training: bool) -> FasterRCNNMetaArch:
     resizer = image_resizer_builder.build(config.image_resizer)
     extractor = _extractor(config, is_training)
     return FasterRCNNMetaArch(settings, _first_stage(config, is_training, resizer, extractor),
-                              _second_stage(config, is_training, resizer, extractor))
+                              _second_stage(config, is_training, extractor))
 
 
 def _extractor(config: Config, is_training: bool) -> MaskRCNNFpnFeatureExtractor:
@@ -109,7 +109,7 @@ def _first_stage(config: Config, is_training: bool, resizer: Resizer,
                       matterport_training_builder.build_rpn_loss(config, coder))
 
 
-def _second_stage(config: Config, is_training: bool, resizer: Resizer,
+def _second_stage(config: Config, is_training: bool,
                   extractor: MaskRCNNFpnFeatureExtractor) -> SecondStage:
     coder = _coder(config.matterport.second_stage_box_std_dev, "second_stage_box_std_dev")
     nms, _ = post_processing_builder.build(config.second_stage_post_processing)
@@ -121,7 +121,7 @@ def _second_stage(config: Config, is_training: bool, resizer: Resizer,
                       if masks else None),
         predictor=_predictor(config, is_training),
         postprocessor=MatterportPostprocessor(
-            coder, nms, resizer, config.original_faults.boxes_without_area_suppress),
+            coder, nms, config.original_faults.boxes_without_area_suppress),
         sampler=matterport_training_builder.build_sampler(config),
         loss=matterport_training_builder.build_box_loss(config, coder),
         mask_loss=matterport_training_builder.build_mask_loss(config) if masks else None)

@@ -176,10 +176,7 @@ class MaskLoss:
         Raises:
             ValueError: if the ground truth has no masks.
         """
-        if truth.masks is None:
-            raise ValueError("mask loss: the ground truth has no masks; set load_instance_masks: "
-                             "true in the input reader and check mask_type, or use records that "
-                             "hold image/object/mask")
+        require_masks(truth)
         height, width = logits.shape[2], logits.shape[3]
         batch, count = tf.shape(boxes)[0], tf.shape(boxes)[1]
         chosen = _masks_of_class(logits, targets.one_hot)
@@ -197,6 +194,14 @@ class MaskLoss:
         matched = tf.maximum(tf.reduce_sum(counted), 1.0)
         return self.weight * tf.reduce_sum(tf.where(used[..., None], pixel_losses, 0.0)) / (
             tf.cast(height * width, tf.float32) * matched)
+
+
+def require_masks(truth: GroundTruth) -> None:
+    """Raises ValueError, saying what to set, if the ground truth has no masks."""
+    if truth.masks is None:
+        raise ValueError("mask loss: the ground truth has no masks; set load_instance_masks: true "
+                         "in the input reader and check mask_type, or use records that hold "
+                         "image/object/mask")
 
 
 def encodings_of_class(encodings: tf.Tensor, one_hot: tf.Tensor) -> tf.Tensor:

@@ -66,7 +66,7 @@ class ProposalSampler:
         # Every class column of a row has one weight; the first stands for the row.
         usable = proposals.valid_mask() & (targets.cls_weights[..., 0] > 0)
         chosen = self.sampler.subsample(usable, self.batch_size, positive)
-        return _select(proposals, chosen, self.batch_size)
+        return rows_in_front(proposals, tf.cast(chosen, tf.int32), self.batch_size)
 
 
 def clip_window(images: ImageExtent) -> tf.Tensor:
@@ -83,19 +83,23 @@ def with_background(classes: tf.Tensor) -> tf.Tensor:
     return tf.pad(classes, paddings)
 
 
-def _select(proposals: Proposals, chosen: tf.Tensor, size: int) -> Proposals:
-    """Moves the chosen rows (bool [B, P]) to the front, keeps `size` rows and zeroes the rest."""
-    count = tf.shape(chosen)[1]
-    available = chosen.shape[1]
-    # Chosen rows get the highest ranks, earlier rows before later ones.
-    rank = tf.where(chosen, 2 * count, count) - tf.range(count)
+def rows_in_front(proposals: Proposals, group: tf.Tensor, size: int) -> Proposals:
+    """Sorts the rows by group and cuts or pads them to a number.
+
+    Args:
+        group: int32 [B, P], 0: left out; the rows of a higher group stand before those of a lower
+            one, and those of one group in their order.
+        size: rows of the result; those that are left over are zeros.
+    """
+    count = tf.shape(group)[1]
+    available = group.shape[1]
+    rank = group * count - tf.range(count)
     rows = size if available is not None and available >= size else tf.minimum(size, count)
     top = tf.math.top_k(rank, k=rows).indices
-    kept = tf.gather(chosen, top, batch_dims=1)
+    kept = tf.gather(group > 0, top, batch_dims=1)
     boxes = tf.where(kept[..., None], tf.gather(proposals.boxes, top, batch_dims=1), 0.0)
     scores = tf.where(kept, tf.gather(proposals.scores, top, batch_dims=1), 0.0)
     missing = size - tf.shape(top)[1]
     boxes = tf.ensure_shape(tf.pad(boxes, [[0, 0], [0, missing], [0, 0]]), [None, size, 4])
     scores = tf.ensure_shape(tf.pad(scores, [[0, 0], [0, missing]]), [None, size])
-    num_valid = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
-    return Proposals(boxes, scores, num_valid)
+    return Proposals(boxes, scores, tf.reduce_sum(tf.cast(kept, tf.int32), axis=1))

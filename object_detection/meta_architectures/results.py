@@ -52,9 +52,7 @@ class DetectionPostprocessor:
 
     def decode(self, encodings: tf.Tensor, proposal_boxes: tf.Tensor) -> tf.Tensor:
         """Decodes [B * P, C or 1, 4] against [B, P, 4] to pixels, float32 [B, P, C or 1, 4]."""
-        shape = tf.shape(proposal_boxes)
-        per_class = tf.reshape(encodings, [shape[0], shape[1], encodings.shape[1], 4])
-        return self.box_coder.decode(per_class, proposal_boxes[:, :, None, :])
+        return decode_per_class(self.box_coder, encodings, proposal_boxes)
 
     def detect(self, head: HeadOutput, proposals: Proposals, images: ImageExtent) -> Detections:
         """Returns the detections of a batch; no gradient reaches the heads through them."""
@@ -90,8 +88,21 @@ class DetectionPostprocessor:
 
     def to_input(self, boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
         """Maps boxes [B, D, 4] normalized to the image without padding to pixels."""
-        corner, size = _corner_and_size(images)
-        return boxes * size + corner
+        return to_pixels(boxes, images)
+
+
+def decode_per_class(box_coder: BoxCoder, encodings: tf.Tensor,
+                     proposal_boxes: tf.Tensor) -> tf.Tensor:
+    """Decodes [B * P, C or 1, 4] against [B, P, 4]: float32 [B, P, C or 1, 4]."""
+    shape = tf.shape(proposal_boxes)
+    per_class = tf.reshape(encodings, [shape[0], shape[1], encodings.shape[1], 4])
+    return box_coder.decode(per_class, proposal_boxes[:, :, None, :])
+
+
+def to_pixels(boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
+    """Maps boxes [B, P, 4] relative to the unpadded image to pixels of the network input."""
+    corner, size = _corner_and_size(images)
+    return boxes * size + corner
 
 
 def normalize_boxes(boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:

@@ -7,10 +7,14 @@ import tensorflow as tf
 from object_detection.core import box_ops, post_processing
 from object_detection.core.box_coder import BoxCoder
 from object_detection.core.nms import NmsSettings
-from object_detection.core.resizers import Resizer
 from object_detection.core.structures import HeadOutput, ImageExtent, NmsResult, Proposals
+from object_detection.meta_architectures import results
 from object_detection.meta_architectures.matterport.proposals import without_area_dropped
+from object_detection.meta_architectures.proposals import clip_window
 from object_detection.meta_architectures.results import Detections
+
+# From the edges of a box to its first and last pixels.
+_LAST_PIXEL = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,21 +27,17 @@ class MatterportPostprocessor:
     Attributes:
         box_coder: of the second stage.
         nms: limits and thresholds; `score_threshold` is the least score that counts.
-        resizer: knows where the image lies in the network input.
         original_without_area: fault of the original: boxes of rows that only fill up the batch are
             detections too, and see `proposals.without_area_dropped`.
     """
 
     box_coder: BoxCoder
     nms: NmsSettings
-    resizer: Resizer
     original_without_area: bool = False
 
     def decode(self, encodings: tf.Tensor, proposal_boxes: tf.Tensor) -> tf.Tensor:
         """Decodes [B * P, C, 4] against [B, P, 4] to pixels, float32 [B, P, C, 4]."""
-        shape = tf.shape(proposal_boxes)
-        per_class = tf.reshape(encodings, [shape[0], shape[1], encodings.shape[1], 4])
-        return self.box_coder.decode(per_class, proposal_boxes[:, :, None, :])
+        return results.decode_per_class(self.box_coder, encodings, proposal_boxes)
 
     def detect(self, head: HeadOutput, proposals: Proposals, images: ImageExtent) -> Detections:
         """Returns the detections of a batch; no gradient reaches the heads through them."""
@@ -48,26 +48,19 @@ class MatterportPostprocessor:
         decoded = self.decode(head.box_encodings, proposals.boxes)
         foreground = tf.argmax(scores[..., 1:], axis=-1, output_type=tf.int32)
         boxes = tf.gather(decoded, foreground, batch_dims=2)
-        raw_boxes = tf.clip_by_value(self.to_image(boxes, images), 0.0, 1.0)
-        boxes = box_ops.clip_to_window(boxes, _last_pixels(self._windows(images)))
+        raw_boxes = tf.clip_by_value(_to_image(boxes, images), 0.0, 1.0)
+        boxes = box_ops.clip_to_window(boxes, clip_window(images) - _LAST_PIXEL)
         kept = self._suppressed(boxes, scores, proposals.valid_mask())
         valid = kept.valid_mask()
         return Detections(
-            tf.where(valid[..., None], self.to_image(kept.boxes, images), 0.0), kept.scores,
+            tf.where(valid[..., None], _to_image(kept.boxes, images), 0.0), kept.scores,
             tf.cast(kept.classes, tf.float32), tf.cast(kept.num_valid, tf.float32),
             tf.where(valid[..., None], tf.gather(scores, kept.indices, batch_dims=1), 0.0),
             tf.where(valid, kept.indices, 0), raw_boxes, scores, kept.boxes)
 
-    def to_image(self, boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
-        """Maps pixels [B, D, 4] to the image without padding, whose edges are 0 and 1."""
-        windows = self._windows(images)[:, None, :]
-        edges = boxes + tf.constant([0.0, 0.0, 1.0, 1.0])
-        return (edges - _corner(windows)) / _size(windows)
-
     def to_input(self, boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
         """Maps boxes [B, D, 4] normalized to the image without padding to pixels."""
-        windows = self._windows(images)[:, None, :]
-        return _last_pixels(boxes * _size(windows) + _corner(windows))
+        return results.to_pixels(boxes, images) - _LAST_PIXEL
 
     def _suppressed(self, boxes: tf.Tensor, scores: tf.Tensor, valid: tf.Tensor) -> NmsResult:
         """Suppresses [B, P, 4] boxes of [B, P, C + 1] scores, each as its best class only."""
@@ -83,21 +76,7 @@ class MatterportPostprocessor:
         return post_processing.batch_multiclass_non_max_suppression(
             boxes[:, :, None, :], scores, None, nms, keep_without_area=True)
 
-    def _windows(self, images: ImageExtent) -> tf.Tensor:
-        """Returns the edges of each image in the network input, float32 [B, 4]."""
-        height, width = tf.unstack(tf.cast(images.size, tf.int32))
-        return self.resizer.window(images.true_shapes, height, width)
 
-
-def _last_pixels(edges: tf.Tensor) -> tf.Tensor:
-    """Maps boxes that run from edge to edge to those that name first and last pixels."""
-    return edges - tf.constant([0.0, 0.0, 1.0, 1.0])
-
-
-def _corner(windows: tf.Tensor) -> tf.Tensor:
-    return tf.concat([windows[..., :2], windows[..., :2]], axis=-1)
-
-
-def _size(windows: tf.Tensor) -> tf.Tensor:
-    sides = windows[..., 2:] - windows[..., :2]
-    return tf.concat([sides, sides], axis=-1)
+def _to_image(boxes: tf.Tensor, images: ImageExtent) -> tf.Tensor:
+    """Maps pixels [B, D, 4] to the image without padding, whose edges are 0 and 1."""
+    return results.normalize_boxes(boxes + _LAST_PIXEL, images)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from object_detection.core import losses as core_losses
 from object_detection.core.box_coder import BoxCoder
 from object_detection.core.structures import GroundTruth, HeadOutput, Proposals, RpnOutput
-from object_detection.meta_architectures.losses import LossPair
+from object_detection.meta_architectures.losses import LossPair, require_masks
 from object_detection.meta_architectures.matterport.matching import RegionMatcher
 from object_detection.meta_architectures.matterport.rpn_targets import (
     NEUTRAL,
@@ -120,10 +120,7 @@ class MatterportMaskLoss:
         Raises:
             ValueError: if the ground truth has no masks.
         """
-        if truth.masks is None:
-            raise ValueError("mask loss: the ground truth has no masks; set load_instance_masks: "
-                             "true in the input reader and check mask_type, or use records that "
-                             "hold image/object/mask")
+        require_masks(truth)
         size = logits.shape[2:].as_list()
         chosen = _of_class(logits, targets.class_ids, truth.classes.shape[-1])
         wanted = self.targets(truth, boxes, targets.match, size)

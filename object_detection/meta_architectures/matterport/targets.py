@@ -19,6 +19,7 @@ from object_detection.meta_architectures.matterport.matching import (
     RegionMatcher,
     with_empty_row,
 )
+from object_detection.meta_architectures.proposals import rows_in_front
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,8 @@ class RegionSampler:
         wanted = tf.cast(tf.cast(found, tf.float32) * (1.0 / self.positive_ratio),
                          tf.int32) - found
         negative = self.choose(match.unmatched_mask() & valid, self.regions_per_image, wanted)
-        return _rows_in_front(proposals, positive, negative, self.regions_per_image)
+        group = 2 * tf.cast(positive, tf.int32) + tf.cast(negative, tf.int32)
+        return rows_in_front(proposals, group, self.regions_per_image)
 
 
 class RegionTargets(NamedTuple):
@@ -128,26 +130,3 @@ class MaskTargets:
         mini = mini_masks.minimize(tf.reshape(masks, [batch * count, height, width]), pixels, size)
         return tf.ensure_shape(tf.reshape(mini, [batch, count, *size]),
                                [*masks.shape[:2], *size])
-
-
-def _rows_in_front(proposals: Proposals, first: tf.Tensor, second: tf.Tensor,
-                   size: int) -> Proposals:
-    """Moves the rows of `first`, then those of `second` (bool [B, P]) to the front.
-
-    Args:
-        size: rows of the result; the rest is zeros.
-    """
-    count = tf.shape(first)[1]
-    group = 2 * tf.cast(first, tf.int32) + tf.cast(second, tf.int32)
-    rank = group * count - tf.range(count)  # earlier rows of a group before later ones
-    available = first.shape[1]
-    rows = size if available is not None and available >= size else tf.minimum(size, count)
-    top = tf.math.top_k(rank, k=rows).indices
-    kept = tf.gather(group > 0, top, batch_dims=1)
-    boxes = tf.where(kept[..., None], tf.gather(proposals.boxes, top, batch_dims=1), 0.0)
-    scores = tf.where(kept, tf.gather(proposals.scores, top, batch_dims=1), 0.0)
-    missing = size - tf.shape(top)[1]
-    return Proposals(
-        tf.ensure_shape(tf.pad(boxes, [[0, 0], [0, missing], [0, 0]]), [None, size, 4]),
-        tf.ensure_shape(tf.pad(scores, [[0, 0], [0, missing]]), [None, size]),
-        tf.reduce_sum(tf.cast(kept, tf.int32), axis=1))
