@@ -60,6 +60,12 @@ def main(argv: Sequence[str]) -> None:
         jobs = {os.path.join(FLAGS.output_dir, f"{name}.record"):
                 (os.path.join(FLAGS.data_dir, name, FLAGS.annotations_name),
                  os.path.join(FLAGS.data_dir, name)) for name in FLAGS.sets}
+        for annotations, _ in jobs.values():
+            if not os.path.isfile(annotations):
+                raise ValueError(
+                    f"{annotations}: no such file; --data_dir wants one in the folder of each set, "
+                    f"{', '.join(FLAGS.sets)}. Name the sets that there are (--sets=train), or the "
+                    "file (--annotations_name)")
     found = {output: create_via_tf_record.read_via(*paths, via) for output, paths in jobs.items()}
     names = class_names.number_names(
         obj.name for one in found.values() for image in one.images for obj in image.objects

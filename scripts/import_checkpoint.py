@@ -20,10 +20,9 @@ To train from the result, set train_config.fine_tune_checkpoint to the value of 
 that are missing or of another shape are listed; the exit status is 1 if nothing fits.
 """
 
-import sys
 from collections.abc import Sequence
 
-from absl import app, flags, logging
+from absl import flags, logging
 
 from object_detection.utils import startup
 
@@ -41,22 +40,15 @@ flags.DEFINE_string("kind", None, "Format of the file; found from the file if no
 
 def main(argv: Sequence[str]) -> None:
     """Runs the command."""
+    del argv  # there is nothing but flags
     # Imported late, so that --help and wrong flags do not wait for TensorFlow.
-    startup.load_tensorflow()
-
     from object_detection.engine.importers import convert
     if not FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
-    try:
-        if len(argv) > 1:
-            raise ValueError(f"unexpected argument {argv[1]!r}: every option is a --flag")
-        print(convert.run(convert.Settings(
-            FLAGS.input, FLAGS.output, FLAGS.pipeline_config_path, tuple(FLAGS.config_override),
-            tuple(FLAGS.exclude), FLAGS.kind)))
-    except (ValueError, OSError) as error:
-        print(f"import_checkpoint.py: error: {error}", file=sys.stderr)
-        sys.exit(1)
+    print(convert.run(convert.Settings(
+        FLAGS.input, FLAGS.output, FLAGS.pipeline_config_path, tuple(FLAGS.config_override),
+        tuple(FLAGS.exclude), FLAGS.kind)))
 
 
 if __name__ == "__main__":
-    app.run(main)
+    startup.run_command(main)

@@ -41,9 +41,19 @@ def run_command(main: Callable[[Sequence[str]], None]) -> None:
         try:
             main(argv)
         except (ValueError, OSError) as error:
-            sys.exit(f"error: {error}")
+            sys.exit(f"error: {explained(error)}")
 
     app.run(guarded)
+
+
+def explained(error: Exception) -> str:
+    """Returns the message of an error; that of a file the system refuses names the file first."""
+    if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
+        return str(error)
+    reason = f"{os.fspath(error.filename)}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+    if isinstance(error, FileNotFoundError):
+        reason += f" (looked from {os.getcwd()})"
+    return reason
 
 
 def _start() -> None:

@@ -63,6 +63,7 @@ def test_via_command_gives_both_sets_one_label_map(tmp_path):
     assert sorted(path.name for path in (tmp_path / "records").iterdir()) == [
         "label_map.pbtxt", "train.record", "train_report.json", "val.record", "val_report.json"]
     for wrong, message in ((["--class_attribute=name"], "there are ['kind']"),
-                           ([], "--class_name")):
+                           ([], "--class_name"),
+                           (["--class_name=a", "--sets=test"], "Name the sets that there are")):
         failed = _run("create_via_tf_record.py", *flags, *wrong)
         assert failed.returncode == 1 and message in failed.stderr.splitlines()[-1]

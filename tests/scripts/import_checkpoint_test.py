@@ -41,4 +41,4 @@ def test_conversion_and_a_file_that_is_none(tmp_path):
     (tmp_path / "bad.h5").write_bytes(b"nothing")
     result = run(f"--input={tmp_path}/bad.h5", f"--output={tmp_path}/out/model.ckpt")
     assert result.returncode == 1 and "Traceback" not in result.stderr
-    assert "import_checkpoint.py: error:" in result.stderr and "bad.h5" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ") and "bad.h5" in result.stderr
