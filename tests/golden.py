@@ -7,7 +7,12 @@ import numpy as np
 import shared_files
 import tensorflow as tf
 
+from object_detection.core.feature_extractor import (
+    FIRST_STAGE_SCOPE,
+    FasterRCNNFeatureExtractor,
+)
 from object_detection.core.model import DetectionModel
+from object_detection.nets.variable_store import VariableStore
 
 LARGE_MAPS = {"rpn_box_predictor_features": np.s_[:, ::2, ::2, ::16],
               "rpn_features_to_crop": np.s_[:, ::2, ::2, ::16],
@@ -44,6 +49,30 @@ def assert_close(got: tf.Tensor, expected: np.ndarray, relative: float, name: st
     scale = np.abs(expected).max() if expected.size else 0.0
     np.testing.assert_allclose(got, expected, rtol=0, atol=relative * max(scale, 1e-12),
                                err_msg=name)
+
+
+def check_map(extractor: FasterRCNNFeatureExtractor, expected: Mapping[str, np.ndarray],
+              fill_variables: Callable[[Mapping[str, tf.Variable]], None]) -> None:
+    """Compares the map that an extractor gives for a case's images.
+
+    Args:
+        fill_variables: gives values to variables, by the names that the network asks for.
+    """
+    store = VariableStore()
+
+    @tf.function(autograph=False)
+    def run(pixels: tf.Tensor) -> tf.Tensor:
+        with store.scope(FIRST_STAGE_SCOPE):
+            return extractor.feature_maps(pixels)[0]
+
+    pixels = tf.constant(expected["preprocessed_images"])
+    run.get_concrete_function(pixels)
+    fill_variables(store.by_name)
+    got, key = run(pixels), "predict/rpn_features_to_crop"
+    assert got.shape.as_list() == expected[f"{key}/shape"].tolist()
+    assert_close(got[LARGE_MAPS["rpn_features_to_crop"]], expected[f"{key}/sample"], 1e-5)
+    stats = np.array([np.mean(got), np.std(got), np.max(np.abs(got))])
+    assert_close(stats, expected[f"{key}/stats"], 1e-5)
 
 
 def images_and_truth(inputs: Mapping[str, np.ndarray]) -> dict[str, list[np.ndarray] | None]:

@@ -54,22 +54,7 @@ def test_maps_equal_the_original(case):
     _, expected = golden.load(case)
     extractor = feature_extractor_builder.build(
         pipeline(case).model.faster_rcnn.feature_extractor, is_training=False)
-    store = VariableStore()
-
-    @tf.function
-    def run(pixels):
-        with store.scope(FIRST_STAGE_SCOPE):
-            return extractor.feature_maps(pixels)[0]
-
-    pixels = tf.constant(expected["preprocessed_images"])
-    run.get_concrete_function(pixels)
-    golden.fill(store.by_name)
-    got = run(pixels)
-    assert got.shape.as_list() == expected["predict/rpn_features_to_crop/shape"].tolist()
-    golden.assert_close(got[:, ::2, ::2, ::16], expected["predict/rpn_features_to_crop/sample"],
-                        1e-5)
-    stats = [np.mean(got), np.std(got), np.max(np.abs(got))]
-    golden.assert_close(np.array(stats), expected["predict/rpn_features_to_crop/stats"], 1e-5)
+    golden.check_map(extractor, expected, golden.fill)
 
 
 def thin_v2(stride):

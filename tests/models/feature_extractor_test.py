@@ -21,20 +21,7 @@ CASES = (("faster_rcnn_mobilenet_v1", FasterRCNNMobilenetV1FeatureExtractor()),
 @pytest.mark.parametrize("case,extractor", CASES, ids=[case for case, _ in CASES])
 def test_maps_equal_the_original(case, extractor):
     _, expected = golden.load(case)
-    store = VariableStore()
-
-    @tf.function
-    def run(pixels):
-        with store.scope(FIRST_STAGE_SCOPE):
-            return extractor.feature_maps(pixels)[0]
-
-    pixels = tf.constant(expected["preprocessed_images"])
-    run.get_concrete_function(pixels)
-    golden.fill(store.by_name)
-    got = run(pixels)
-    assert got.shape.as_list() == expected["predict/rpn_features_to_crop/shape"].tolist()
-    golden.assert_close(got[:, ::2, ::2, ::16], expected["predict/rpn_features_to_crop/sample"],
-                        1e-5)
+    golden.check_map(extractor, expected, golden.fill)
 
 
 @pytest.mark.parametrize("extractor,side,depth", [

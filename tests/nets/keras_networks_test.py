@@ -22,9 +22,9 @@ def extractor_of(case):
     return feature_extractor_builder.build(config, is_training=False)
 
 
-def filled(extractor, store):
+def fill(extractor, variables):
     value = golden_tf2.deterministic_value()
-    for canonical, variable in store.by_name.items():
+    for canonical, variable in variables.items():
         name = extractor.variable_name(canonical)
         variable.assign(value(keys_of(extractor, [name])[name], variable.shape.as_list()))
 
@@ -37,22 +37,8 @@ def keys_of(extractor, names):
 @pytest.mark.parametrize("case", [RESNET, pytest.param(INCEPTION, marks=pytest.mark.slow)])
 def test_maps_equal_the_original(case):
     _, expected = golden_tf2.load(case)
-    extractor, store = extractor_of(case), VariableStore()
-
-    @tf.function(autograph=False)
-    def run(pixels):
-        with store.scope(FIRST_STAGE_SCOPE):
-            return extractor.feature_maps(pixels)[0]
-
-    pixels = tf.constant(expected["preprocessed_images"])
-    run.get_concrete_function(pixels)
-    filled(extractor, store)
-    got = run(pixels)
-    assert got.shape.as_list() == expected["predict/rpn_features_to_crop/shape"].tolist()
-    golden.assert_close(got[:, ::2, ::2, ::16], expected["predict/rpn_features_to_crop/sample"],
-                        1e-5)
-    stats = [np.mean(got), np.std(got), np.max(np.abs(got))]
-    golden.assert_close(np.array(stats), expected["predict/rpn_features_to_crop/stats"], 1e-5)
+    extractor = extractor_of(case)
+    golden.check_map(extractor, expected, lambda variables: fill(extractor, variables))
 
 
 def run_in(scope, function, value):
