@@ -56,7 +56,7 @@ class BackboneSettings(NamedTuple):
     model_is_training: bool = False  # the model is built for training, even if batch norm is frozen
     dense_unregularized: bool = False  # fault of the original, of the pyramids
     ignore_stride_8: bool = False  # fault of the original: Inception v2 and MobileNet stay at 16
-    batch_norm_forgets: bool = False  # fault of the original, see slim_layers.BatchNorm
+    batch_norm_forgets: bool = False  # fault of Matterport's networks, see slim_layers.BatchNorm
 
     @property
     def weight_decay_given(self) -> bool:
@@ -70,8 +70,7 @@ class BackboneSettings(NamedTuple):
 
     def applied_to(self, own: BatchNorm) -> BatchNorm:
         """Returns a network's batch norm with these settings."""
-        own = dataclasses.replace(own, is_training=self.is_training,
-                                  forgets=self.batch_norm_forgets)
+        own = dataclasses.replace(own, is_training=self.is_training)
         if self.batch_norm is None:
             return own
         return dataclasses.replace(own, decay=self.batch_norm.decay,

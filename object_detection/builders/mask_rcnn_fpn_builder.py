@@ -67,7 +67,9 @@ def from_backbone(function: BackboneFunction,
         hyperparams = layer_settings(config)
         own = hyperparams
         if batch_norm:
-            own = dataclasses.replace(hyperparams, batch_norm=settings.applied_to(BATCH_NORM))
+            norm = dataclasses.replace(settings.applied_to(BATCH_NORM),
+                                       forgets=settings.batch_norm_forgets)
+            own = dataclasses.replace(hyperparams, batch_norm=norm)
         return MaskRCNNFpnFeatureExtractor(
             lambda pixels: function(pixels, own), pyramid_settings(config, hyperparams),
             pad_to_multiple=max(1, config.pad_to_multiple))

@@ -204,8 +204,9 @@ class TrainStep:
         if not pairs:
             raise ValueError("training: no trainable variable has any part in the loss; check "
                              "freeze_variables and update_trainable_variables in train_config")
-        summed = context.all_reduce(tf.distribute.ReduceOp.SUM, [pair[0] for pair in pairs])
-        used = [variable for _, variable in pairs]
+        summed, used = [list(part) for part in zip(*pairs)]
+        if context.num_replicas_in_sync > 1:  # it keeps the graph for the life of the process
+            summed = context.all_reduce(tf.distribute.ReduceOp.SUM, summed)
         summed, norm = self._clipped(self._scaled(summed, used))
         norms = {}
         if self._settings.gradient_norms:

@@ -80,8 +80,11 @@ class FasterRCNNMetaArch(StoredModel):
     def build(self) -> None:
         """Creates all variables, under the strategy scope that is entered by the caller.
 
-        The networks are traced once on a blank image and the trace is thrown away.
+        The networks are traced once on a blank image and the trace is thrown away. Does nothing if
+        the variables exist.
         """
+        if self.store.is_frozen:
+            return
         side = max(128, self._first.extractor.min_image_side)
 
         def trace() -> None:

@@ -69,6 +69,11 @@ class VariableStore(tf.Module):
         finally:
             _SCOPES.stack.pop()
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the set of variables is complete."""
+        return self._frozen
+
     def freeze(self) -> None:
         """From now on a name that does not exist is an error instead of a new variable."""
         self._frozen = True

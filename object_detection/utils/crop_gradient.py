@@ -24,6 +24,15 @@ def crop_bilinear(features: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.Te
     Returns:
         float32 [R, crop height, crop width, depth].
     """
+    return _crop(features, boxes_normalized, owner, crop_size)
+
+
+# TensorFlow keeps what a custom gradient closes over for the life of the process, and with it the
+# graph it was traced in and that graph's variables. A function of its own is traced once for each
+# kind of arguments and has no variables, so that no model is kept.
+@tf.function(autograph=False)
+def _crop(features: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.Tensor,
+          crop_size: Sequence[int] | tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def run(features: tf.Tensor, boxes: tf.Tensor) -> tuple:
         crops = tf.image.crop_and_resize(features, boxes, owner, crop_size)

@@ -19,6 +19,13 @@ def test_variables_have_their_tf1_names():
         assert name in model.variables_by_name
 
 
+def test_a_built_model_stays_as_it_is_when_built_again():
+    model = model_builder.build(small_detector.config(), is_training=False)
+    before = model.variables_by_name
+    model.build()
+    assert all(variable is before[name] for name, variable in model.variables_by_name.items())
+
+
 @pytest.mark.parametrize("changes,message", [
     ("number_of_stages: 4", "number_of_stages: want 1, 2 or 3, got 4"),
     ("num_classes: 0", "num_classes: want at least 1, got 0"),

@@ -70,6 +70,13 @@ def test_a_flag_reaches_its_part(flag, changes, read):
     assert read(_model(f"{changes} original_faults {{ {flag}: true }}"))
 
 
+def test_batch_norm_forgets_in_no_network_but_matterports():
+    changes = "feature_extractor { batch_norm_trainable: true } original_faults { "
+    changes += " ".join(f"{flag}: true" for flag in _FLAGS if flag != "stride_8_ignored") + " }"
+    model = _model(changes)
+    assert not [name for name in model.variables_by_name if name.endswith("/local_step")]
+
+
 def test_mobilenet_stays_at_stride_16_with_the_fault():
     def side(changes):
         model = _model(f"feature_extractor {{ first_stage_features_stride: 8 }} {changes}",
