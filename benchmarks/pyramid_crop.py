@@ -1,12 +1,13 @@
 """Times the pyramid crop against loops over the levels.
 
-    python benchmarks/pyramid_crop.py [--regions 300] [--backward]
+    python benchmarks/pyramid_crop.py [--regions 300] [--backward] [--roi-align]
 
 Regions of 14 x 14 samples from levels 2 to 6 of a 640 x 640 image with 256 channels. One JSON line:
 median milliseconds of each way, and their ratio to the loop that crops the boxes of each level from
-its map. `gather` and `gather_xla` are for static shapes, `kernel` is for others; `all_levels` is
-the loop of the Object Detection API, which crops every box from every level and keeps one. All must
-first agree.
+its map. `gather` and `gather_xla` are for static shapes, `sparse` is for others; `all_levels` is
+the loop of the Object Detection API, which crops every box from every level and keeps one. With
+--roi-align: RoIAlign with 14 x 14 cells of 2 x 2 samples, as a ratio to the gather. All must first
+agree.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tensorflow as tf
 from timing import median_ms
 
 from object_detection.core import crops
+from object_detection.core.roi_align import RoiAlign, multilevel_roi_align
 from object_detection.roi_croppers.pyramid import LevelRule
 
 IMAGE, LEVELS, DEPTH, SIZE = 640, range(2, 7), 256, [14, 14]
@@ -58,6 +60,17 @@ def one_pass(use_static_shapes: bool) -> Crop:
         maps, boxes, levels, SIZE, use_static_shapes)
 
 
+def aligned(use_static_shapes: bool) -> Crop:
+    """Returns RoIAlign of this project."""
+    settings = RoiAlign(*SIZE, sampling_ratio=2)
+
+    def run(maps: list[tf.Tensor], boxes: tf.Tensor, levels: tf.Tensor) -> tf.Tensor:
+        size = tf.cast(IMAGE // 2 ** (levels + LEVELS[0]), tf.float32)
+        return multilevel_roi_align(maps, boxes * size[..., None], levels, settings,
+                                    use_static_shapes)
+    return run
+
+
 def with_gradient(crop: Crop) -> Callable:
     """Returns a function that gives the gradient of the maps."""
     def run(maps: list[tf.Tensor], boxes: tf.Tensor, levels: tf.Tensor) -> list[tf.Tensor]:
@@ -73,13 +86,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--regions", type=int, default=300)
     parser.add_argument("--backward", action="store_true", help="forward and backward")
+    parser.add_argument("--roi-align", action="store_true", help="RoIAlign, not crop and resize")
     options = parser.parse_args()
     maps = [tf.random.stateless_normal([1, IMAGE >> level, IMAGE >> level, DEPTH], seed=[level, 0])
             for level in LEVELS]
     boxes, levels = regions(options.regions)
-    ways = {"per_level": per_level, "all_levels": all_levels, "kernel": one_pass(False),
-            "gather": one_pass(True), "gather_xla": one_pass(True)}
-    expected = per_level(maps, boxes, levels)
+    one = aligned if options.roi_align else one_pass
+    ways = {"gather": one(True), "gather_xla": one(True), "sparse": one(False)}
+    if not options.roi_align:
+        ways = {"per_level": per_level, "all_levels": all_levels} | ways
+    first = next(iter(ways))
+    expected = ways[first](maps, boxes, levels)
     for name, crop in ways.items():
         np.testing.assert_allclose(crop(maps, boxes, levels), expected, atol=2e-3, err_msg=name)
     traced = {name: tf.function(with_gradient(crop) if options.backward else crop,
@@ -88,8 +105,8 @@ def main() -> None:
     medians = median_ms(traced, maps, boxes, levels)
     print(json.dumps({
         "benchmark": "pyramid_crop", "regions": options.regions, "backward": options.backward,
-        "median_ms": medians,
-        "ratio": {name: value / medians["per_level"] for name, value in medians.items()}}))
+        "roi_align": options.roi_align, "median_ms": medians,
+        "ratio": {name: value / medians[first] for name, value in medians.items()}}))
 
 
 if __name__ == "__main__":

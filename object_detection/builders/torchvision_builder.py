@@ -74,7 +74,7 @@ def build(config: Config, is_training: bool) -> FasterRCNNMetaArch:
         rpn_features_in_output=config.output_final_box_rpn_features)
     extractor = _extractor(config, is_training)
     return FasterRCNNMetaArch(settings, _first_stage(config, is_training, extractor),
-                              _second_stage(config, extractor))
+                              _second_stage(config, is_training, extractor))
 
 
 def _extractor(config: Config, is_training: bool) -> TorchvisionFpnFeatureExtractor:
@@ -104,8 +104,7 @@ def _first_stage(config: Config, is_training: bool,
     nms = NmsSettings(
         score_threshold=config.first_stage_nms_score_threshold,
         iou_threshold=config.first_stage_nms_iou_threshold, max_size_per_class=count,
-        max_total_size=count, use_static_shapes=config.use_static_shapes and (
-            is_training or config.use_static_shapes_for_eval))
+        max_total_size=count, use_static_shapes=_is_static(config, is_training))
     proposer = LevelwiseProposer(
         coder, nms, own.training_pre_nms_limit if is_training else own.pre_nms_limit,
         tuple(generator.num_anchors_per_location()))
@@ -120,7 +119,15 @@ def _first_stage(config: Config, is_training: bool,
                       loss)
 
 
-def _second_stage(config: Config, extractor: TorchvisionFpnFeatureExtractor) -> SecondStage:
+def _second_stage(config: Config, is_training: bool,
+                  extractor: TorchvisionFpnFeatureExtractor) -> SecondStage:
+    def cropper(size: int) -> PyramidCropper:
+        finest, coarsest = extractor.pyramid_levels
+        return PyramidCropper(
+            size, finest, min(COARSEST_CROPPED, coarsest), LevelRule(),
+            use_static_shapes=_is_static(config, is_training),
+            roi_align=RoiAlign(size, size, SAMPLING_RATIO, aligned=False))
+
     coder = FasterRcnnBoxCoder(BOX_SCALE_FACTORS, MAX_LOG_RATIO)
     nms, convert_scores = post_processing_builder.build(config.second_stage_post_processing)
     masks = config.second_stage_box_predictor.mask_rcnn_box_predictor.predict_instance_masks
@@ -130,8 +137,8 @@ def _second_stage(config: Config, extractor: TorchvisionFpnFeatureExtractor) -> 
         localization_weight=config.second_stage_localization_loss_weight,
         classification_weight=config.second_stage_classification_loss_weight, mean=ImageMean())
     return SecondStage(
-        cropper=_cropper(config.initial_crop_size, extractor),
-        mask_cropper=_cropper(config.torchvision.mask_crop_size, extractor) if masks else None,
+        cropper=cropper(config.initial_crop_size),
+        mask_cropper=cropper(config.torchvision.mask_crop_size) if masks else None,
         predictor=_predictor(config),
         postprocessor=ClipFirstPostprocessor(coder, convert_scores, nms),
         sampler=ProposalSampler(
@@ -142,11 +149,8 @@ def _second_stage(config: Config, extractor: TorchvisionFpnFeatureExtractor) -> 
                            config.use_static_shapes) if masks else None)
 
 
-def _cropper(size: int, extractor: TorchvisionFpnFeatureExtractor) -> PyramidCropper:
-    finest, coarsest = extractor.pyramid_levels
-    return PyramidCropper(
-        size, finest, min(COARSEST_CROPPED, coarsest), LevelRule(),
-        roi_align=RoiAlign(size, size, SAMPLING_RATIO, aligned=False))
+def _is_static(config: Config, is_training: bool) -> bool:
+    return config.use_static_shapes and (is_training or config.use_static_shapes_for_eval)
 
 
 def _predictor(config: Config) -> MatterportBoxPredictor:

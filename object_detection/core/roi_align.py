@@ -7,7 +7,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from object_detection.utils import map_samples
+from object_detection.utils import map_samples, sample_matrix
 
 # A sample up to one pixel past the centre of an end pixel takes that pixel's value.
 _MARGIN = 1.0
@@ -45,8 +45,8 @@ def roi_align(features: tf.Tensor, boxes: tf.Tensor, settings: RoiAlign,
         features: float [B, h, w, depth].
         boxes: float32 [B, P, 4], in pixels of the map: image coordinates over the map's stride.
         settings: the operation.
-        use_matmul: multiply with interpolation matrices instead of gathering, for devices that
-            gather slowly; the results are equal.
+        use_matmul: multiply with interpolation matrices, for devices that gather slowly and have
+            no sparse matrices; the results are equal.
     Returns:
         [B, P, height, width, depth] of the type of `features`.
     """
@@ -61,17 +61,22 @@ def roi_align(features: tf.Tensor, boxes: tf.Tensor, settings: RoiAlign,
 
 
 def multilevel_roi_align(features: list[tf.Tensor], boxes: tf.Tensor, levels: tf.Tensor,
-                         settings: RoiAlign) -> tf.Tensor:
-    """Pools every region from its own map, all maps in one gather.
+                         settings: RoiAlign, use_static_shapes: bool = False) -> tf.Tensor:
+    """Pools every region from its own map, all maps at once.
+
+    Boxes get no gradient.
 
     Args:
         features: float [B, h, w, depth] each; all have one depth and one type.
         boxes: float32 [B, P, 4], each in pixels of its own map.
         levels: int32 [B, P], index into `features`; a level that does not exist gives zeros.
         settings: the operation.
+        use_static_shapes: gather the samples, which compiles with static shapes, instead of
+            multiplying with a sparse matrix, which takes a tenth of the time on CPU.
     Returns:
         [B, P, height, width, depth] of the type of `features`.
     """
+    boxes = tf.stop_gradient(boxes)
     maps = map_samples.flatten(features)
     known = (levels >= 0) & (levels < len(features))
     level = tf.where(known, levels, 0)
@@ -79,12 +84,9 @@ def multilevel_roi_align(features: list[tf.Tensor], boxes: tf.Tensor, levels: tf
     rows = _samples(boxes, 0, settings.height, extents[..., 0], settings)
     columns = _samples(boxes, 1, settings.width, extents[..., 1], settings)
     starts = tf.where(known, tf.gather(maps.starts, level), -1)
-    samples = map_samples.read(maps.pixels, starts, extents[..., 1], rows, columns)
-    ratio = settings.sampling_ratio
-    shape = tf.shape(samples)
-    cells = tf.reshape(samples, [shape[0], shape[1], settings.height, ratio, settings.width, ratio,
-                                 samples.shape[-1]])
-    return tf.cast(tf.reduce_mean(cells, axis=[3, 5]), features[0].dtype)
+    read = map_samples.read if use_static_shapes else sample_matrix.read
+    cells = read(maps.pixels, starts, extents[..., 1], rows, columns, settings.sampling_ratio)
+    return tf.cast(cells, features[0].dtype)
 
 
 def _samples(boxes: tf.Tensor, axis: int, cells: int, size: tf.Tensor,

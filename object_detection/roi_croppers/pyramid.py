@@ -108,7 +108,7 @@ class PyramidCropper(roi_cropper.RoiCropper):
         if self.roi_align is not None:
             strides = tf.cast(2 ** levels, tf.float32)
             crop = multilevel_roi_align(features, pixels / strides[..., None], index,
-                                        self.roi_align)
+                                        self.roi_align, self.use_static_shapes)
         else:
             crop = crops.multilevel_crop_and_resize(
                 features, boxes_normalized, index, [self.crop_size, self.crop_size],

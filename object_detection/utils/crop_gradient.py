@@ -3,13 +3,16 @@
 The CPU kernel that TensorFlow has for the image gradient of `crop_and_resize` adds the shares of
 different boxes from different threads without a lock: where boxes overlap, sums get lost, and two
 runs differ. Here the gradient is the product of a sparse matrix (map pixels by samples, four
-neighbours each) with the incoming gradient. It repeats bit by bit on CPU and needs no memory beyond
-the matrix's entries. `benchmarks/crop_gradient.py` compares it with other ways.
+neighbours each) with the incoming gradient. Each thread adds up pixels of its own: it repeats bit
+by bit on CPU and needs no memory beyond the matrix's entries. `benchmarks/crop_gradient.py`
+compares it with other ways.
 """
 
 from collections.abc import Sequence
 
 import tensorflow as tf
+
+from object_detection.utils import sample_matrix
 
 
 def crop_bilinear(features: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.Tensor,
@@ -24,15 +27,18 @@ def crop_bilinear(features: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.Te
     Returns:
         float32 [R, crop height, crop width, depth].
     """
-    return _crop(features, boxes_normalized, owner, crop_size)
+    crops = _crop(features, boxes_normalized, owner, tf.convert_to_tensor(crop_size))
+    sides = [None, None] if isinstance(crop_size, tf.Tensor) else crop_size
+    return tf.ensure_shape(crops, [boxes_normalized.shape[0], *sides, features.shape[3]])
 
 
 # TensorFlow keeps what a custom gradient closes over for the life of the process, and with it the
-# graph it was traced in and that graph's variables. A function of its own is traced once for each
-# kind of arguments and has no variables, so that no model is kept.
-@tf.function(autograph=False)
+# graph it was traced in and that graph's variables. This function has none, and is traced once.
+@tf.function(autograph=False, input_signature=[
+    tf.TensorSpec([None] * 4), tf.TensorSpec([None, 4]), tf.TensorSpec([None], tf.int32),
+    tf.TensorSpec([2], tf.int32)])
 def _crop(features: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.Tensor,
-          crop_size: Sequence[int] | tf.Tensor) -> tf.Tensor:
+          crop_size: tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def run(features: tf.Tensor, boxes: tf.Tensor) -> tuple:
         crops = tf.image.crop_and_resize(features, boxes, owner, crop_size)
@@ -70,12 +76,9 @@ def image_gradient(upstream: tf.Tensor, boxes_normalized: tf.Tensor, owner: tf.T
         tf.ones(tf.stack([batch, height, width, 1])), boxes, owner, tf.stack([rows, columns])) > 0.0
     weight = tf.where(inside[..., None], weight, 0.0)
     samples = count * rows * columns
-    sample = tf.broadcast_to(tf.range(samples)[:, None], [samples, 4])
-    matrix = tf.SparseTensor(
-        tf.cast(tf.stack([tf.reshape(pixel, [-1]), tf.reshape(sample, [-1])], axis=1), tf.int64),
-        tf.reshape(weight, [-1]),
-        tf.cast(tf.stack([batch * height * width, samples]), tf.int64))
-    flat = tf.sparse.sparse_dense_matmul(matrix, tf.reshape(upstream, tf.stack([samples, depth])))
+    flat = sample_matrix.transposed_product(
+        tf.reshape(pixel, [-1, 4]), tf.reshape(weight, [-1, 4]),
+        tf.reshape(upstream, tf.stack([samples, depth])), batch * height * width)
     return tf.reshape(flat, map_shape)
 
 

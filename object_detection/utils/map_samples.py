@@ -1,7 +1,8 @@
-"""Bilinear samples of feature maps by gathering the four pixels around each.
+"""Bilinear samples of feature maps: where they lie, and a way to read them by gathering.
 
 The maps of a pyramid lie end to end in one tensor, so that one gather serves regions of all levels.
-All shapes may be static. Shapes: B images, P regions per image.
+All shapes may be static. `sample_matrix` reads the same in less time and memory where they need not
+be. Shapes: B images, P regions per image.
 """
 
 from collections.abc import Sequence
@@ -70,16 +71,17 @@ def around(positions: tf.Tensor, size: tf.Tensor, margin: float | tf.Tensor) -> 
 
 
 def read(pixels: tf.Tensor, starts: tf.Tensor, widths: tf.Tensor, rows: AxisSamples,
-         columns: AxisSamples) -> tf.Tensor:
-    """Samples a grid of each region.
+         columns: AxisSamples, per_cell: int = 1) -> tf.Tensor:
+    """Samples a grid of each region, with a gather.
 
     Args:
         pixels: [B, pixels of all maps, depth].
         starts: int32 [B, P], first pixel of each region's map; negative: zeros.
         widths: int32 [B, P], width of that map.
         rows, columns: the grid.
+        per_cell: rows and columns of samples to average in one cell of the result.
     Returns:
-        float32 [B, P, rows, columns, depth].
+        float32 [B, P, rows / per_cell, columns / per_cell, depth].
     """
     start = tf.maximum(starts, 0)[..., None, None]
     width = widths[..., None, None]
@@ -93,4 +95,10 @@ def read(pixels: tf.Tensor, starts: tf.Tensor, widths: tf.Tensor, rows: AxisSamp
     bottom = bottom_left + (bottom_right - bottom_left) * right
     inside = (rows.inside[..., :, None] & columns.inside[..., None, :]
               & (starts >= 0)[..., None, None])
-    return tf.where(inside[..., None], top + (bottom - top) * down, 0.0)
+    samples = tf.where(inside[..., None], top + (bottom - top) * down, 0.0)
+    if per_cell == 1:
+        return samples
+    batch, count = tf.unstack(tf.shape(samples)[:2])
+    grid_rows, grid_columns = (size // per_cell for size in samples.shape[2:4])
+    cells = [batch, count, grid_rows, per_cell, grid_columns, per_cell, samples.shape[-1]]
+    return tf.reduce_mean(tf.reshape(samples, cells), axis=[3, 5])

@@ -25,4 +25,5 @@ def test_nms(benchmark, case):
 @pytest.mark.slow
 def test_crop_gradient(benchmark):
     result = benchmark("crop_gradient").run(3, (1, 6, 7, 4), repeats=1)
-    assert set(result["median_ms"]) == {"kernel", "sparse", "matmul", "segments"}
+    assert set(result["median_ms"]) == {
+        "kernel", "sparse", "coordinates", "matmul", "segments"}

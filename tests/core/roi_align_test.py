@@ -117,3 +117,33 @@ def test_no_regions_dynamic_sizes_and_low_precision():
 def test_wrong_settings():
     with pytest.raises(ValueError, match="sampling_ratio of 1 or more, got 2, 2 and 0"):
         RoiAlign(2, 2, 0)
+
+
+def test_both_ways_to_read_give_the_same_and_the_sparse_one_repeats():
+    random = np.random.default_rng(5)
+    maps = [tf.constant(random.normal(size=[2, side, side + 3, 4]), tf.float32)
+            for side in (16, 8, 4)]
+    low = random.uniform(-2.0, 9.0, size=[2, 50, 2])
+    boxes = tf.constant(np.concatenate([low, low + random.uniform(0, 9, low.shape)], -1),
+                        tf.float32)
+    levels = tf.constant(random.integers(-1, 4, size=[2, 50]), tf.int32)
+    settings = RoiAlign(3, 2)
+
+    def run(static):
+        with tf.GradientTape() as tape:
+            tape.watch([*maps, boxes])
+            found = roi_align.multilevel_roi_align(maps, boxes, levels, settings, static)
+            total = tf.reduce_sum(found ** 2)
+        gradients = tape.gradient(total, [*maps, boxes])
+        assert gradients.pop() is None  # of the boxes
+        return [found, *gradients]
+
+    for value, again, gathered in zip(run(False), run(False), run(True)):
+        np.testing.assert_array_equal(value, again)
+        np.testing.assert_allclose(value, gathered, atol=1e-4)
+
+
+def test_boxes_that_are_not_numbers_give_zeros():
+    boxes = tf.constant([[[np.nan] * 4, [np.inf] * 4, [0.0, 0.0, 2.0, 2.0]]], tf.float32)
+    got = roi_align.roi_align(tf.ones([1, 4, 4, 1]), boxes, RoiAlign(2, 2))
+    np.testing.assert_allclose(tf.reduce_sum(got, [2, 3, 4]), [[0, 0, 4]])
