@@ -143,6 +143,8 @@ def _second_stage(config: Config, is_training: bool, coder: BoxCoder,
     return SecondStage(
         cropper=roi_cropper_builder.build(config, extractor.pyramid_levels), predictor=predictor,
         sampler=sampler, loss=box_loss, mask_loss=mask_loss,
+        masks_of_objects=masks and is_training and not config.use_static_shapes and (
+            not predictor.mask_head.hyperparams.moves_statistics),
         postprocessor=DetectionPostprocessor(coder, convert_scores, nms))
 
 

@@ -114,12 +114,15 @@ def _second_stage(config: Config, is_training: bool,
     coder = _coder(config.matterport.second_stage_box_std_dev, "second_stage_box_std_dev")
     nms, _ = post_processing_builder.build(config.second_stage_post_processing)
     nms = dataclasses.replace(nms, change_coordinate_frame=False)  # the postprocessor does it
-    masks = config.second_stage_box_predictor.mask_rcnn_box_predictor.predict_instance_masks
+    predictor = _predictor(config, is_training)
+    masks = predictor.mask_head is not None
     return SecondStage(
         cropper=_cropper(config, config.initial_crop_size, extractor, is_training),
         mask_cropper=(_cropper(config, config.matterport.mask_crop_size, extractor, is_training)
                       if masks else None),
-        predictor=_predictor(config, is_training),
+        predictor=predictor,
+        masks_of_objects=masks and is_training and not config.use_static_shapes and (
+            not predictor.mask_head.hyperparams.moves_statistics),
         postprocessor=MatterportPostprocessor(
             coder, nms, config.original_faults.boxes_without_area_suppress),
         sampler=matterport_training_builder.build_sampler(config),

@@ -140,6 +140,7 @@ def _second_stage(config: Config, is_training: bool,
         cropper=cropper(config.initial_crop_size),
         mask_cropper=cropper(config.torchvision.mask_crop_size) if masks else None,
         predictor=_predictor(config),
+        masks_of_objects=masks and is_training and not config.use_static_shapes,
         postprocessor=ClipFirstPostprocessor(coder, convert_scores, nms),
         sampler=ProposalSampler(
             assigner, BalancedPositiveNegativeSampler(config.second_stage_balance_fraction),

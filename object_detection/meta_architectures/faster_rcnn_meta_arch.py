@@ -18,7 +18,14 @@ from object_detection.core.structures import (
     Regions,
     RpnOutput,
 )
-from object_detection.meta_architectures import groundtruth, predictions, results, rpn
+from object_detection.meta_architectures import (
+    groundtruth,
+    object_regions,
+    predictions,
+    results,
+    rpn,
+)
+from object_detection.meta_architectures.losses import RegionTargets
 from object_detection.meta_architectures.region_stage import RegionStage
 from object_detection.meta_architectures.settings import (
     DetectorSettings,
@@ -235,14 +242,9 @@ class FasterRCNNMetaArch(StoredModel):
         losses[BOX_LOCALIZATION_LOSS] = pair.localization
         losses[BOX_CLASSIFICATION_LOSS] = pair.classification
         if self._second.mask_loss is not None and "mask_predictions" in prediction_dict:
-            boxes, valid = proposals.boxes, proposals.valid_mask()
-            if "mask_boxes" in prediction_dict:
-                boxes = prediction_dict["mask_boxes"]
-                count = tf.cast(prediction_dict["num_detections"], tf.int32)
-                valid = tf.sequence_mask(count, maxlen=tf.shape(boxes)[1])
-                targets = self._second.loss.targets(boxes, truth)
-            losses[MASK_LOSS] = self._second.mask_loss(
-                prediction_dict["mask_predictions"], boxes, valid, targets, truth)
+            images = predictions.extent(prediction_dict["image_shape"], true_image_shapes,
+                                        self._first.resizer)
+            losses[MASK_LOSS] = self._mask_loss(prediction_dict, targets, truth, images)
         return losses
 
     @_AS_WRITTEN
@@ -327,6 +329,23 @@ class FasterRCNNMetaArch(StoredModel):
             "raw_detection_boxes": results.normalize_boxes(decoded, images),
             "raw_detection_scores": scores}
 
+    def _mask_loss(self, predicted: dict[str, tf.Tensor], targets: RegionTargets,
+                   truth: GroundTruth, images: ImageExtent) -> tf.Tensor:
+        logits, proposals = predicted["mask_predictions"], predictions.proposals(predicted)
+        boxes, valid = proposals.boxes, proposals.valid_mask()
+        if "mask_boxes" in predicted:
+            boxes = predicted["mask_boxes"]
+            valid = tf.sequence_mask(tf.cast(predicted["num_detections"], tf.int32),
+                                     maxlen=tf.shape(boxes)[1])
+            targets = self._second.loss.targets(boxes, truth)
+        elif self._second.masks_of_objects:
+            rows = object_regions.in_front(targets.objects())
+            features = _rows_of(predicted["box_classifier_features"], rows, tf.shape(boxes)[1])
+            boxes, valid, targets = object_regions.pick((boxes, valid, targets), rows)
+            logits = self._regions.masks(predictions.maps_to_crop(predicted),
+                                         self._regions.to_regions(boxes, images), features)
+        return self._second.mask_loss(logits, boxes, valid, targets, truth)
+
     def _ground_truth(self, shape: tf.Tensor) -> GroundTruth:
         """Returns the ground truth in pixels of the padded input.
 
@@ -348,8 +367,8 @@ class FasterRCNNMetaArch(StoredModel):
         return truth._replace(boxes=boxes, masks=masks)
 
 
-def _rows_of(logits: tf.Tensor, indices: tf.Tensor, proposals: tf.Tensor) -> tf.Tensor:
-    """Picks from [B * P, masks, h, w] the rows of each image's detections: [B * D, masks, h, w]."""
+def _rows_of(values: tf.Tensor, indices: tf.Tensor, proposals: tf.Tensor) -> tf.Tensor:
+    """Picks from [B * P, ...] some rows of each image, [B, D]: [B * D, ...]."""
     images = tf.range(tf.shape(indices)[0], dtype=indices.dtype)[:, None]
     flat = tf.reshape(images * tf.cast(proposals, indices.dtype) + indices, [-1])
-    return tf.gather(logits, flat)
+    return tf.gather(values, flat)

@@ -32,6 +32,10 @@ class RegionTargets(NamedTuple):
     assigned: Targets
     one_hot: tf.Tensor  # float32 [B, P, C + 1], the class with the largest target
 
+    def objects(self) -> tf.Tensor:
+        """Returns bool [B, P], true where a region belongs to an object with a weight."""
+        return self.assigned.reg_weights > 0.0
+
 
 @dataclasses.dataclass(frozen=True)
 class ImageMean:

@@ -68,6 +68,9 @@ class SecondStage:
         mask_loss: None: there are no masks, and the predictor has no head for them.
         sampler: None: all proposals are trained on (hard example mining chooses later).
         mask_cropper: cuts regions for the mask head alone; None: it reads the box features.
+        masks_of_objects: in training, let the loss draw the masks of the regions that it reads, a
+            few of those sampled. A step that was traced as a whole then never draws the others.
+            Not for mask heads that move statistics, nor for static shapes.
     """
 
     cropper: RoiCropper
@@ -77,3 +80,4 @@ class SecondStage:
     mask_loss: MaskLoss | None
     sampler: ProposalSampler | None
     mask_cropper: RoiCropper | None = None
+    masks_of_objects: bool = False

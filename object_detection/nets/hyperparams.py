@@ -28,6 +28,11 @@ class Hyperparams:
     biases_regularizer: layers.Regularizer | None = None
     depthwise_regularizer: layers.Regularizer | None = None
 
+    @property
+    def moves_statistics(self) -> bool:
+        """Whether the layers change variables whenever they run."""
+        return isinstance(self.batch_norm, layers.BatchNorm) and self.batch_norm.is_training
+
     @contextlib.contextmanager
     def arg_scope(self) -> Iterator[None]:
         """Gives these settings to convolutions and dense layers."""

@@ -66,6 +66,10 @@ class RegionTargets(NamedTuple):
     deltas: tf.Tensor  # float32 [B, P, 4], zeros for background
     weights: tf.Tensor  # float32 [B, P], factor in the losses; 0 for ignored regions
 
+    def objects(self) -> tf.Tensor:
+        """Returns bool [B, P], true where a region belongs to an object with a weight."""
+        return self.match.matched_mask() & (self.weights > 0.0)
+
 
 def region_targets(matcher: RegionMatcher, box_coder: BoxCoder, boxes: tf.Tensor,
                    truth: GroundTruth) -> RegionTargets:
