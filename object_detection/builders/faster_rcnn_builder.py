@@ -15,6 +15,7 @@ from object_detection.builders import (
     matterport_builder,
     post_processing_builder,
     roi_cropper_builder,
+    static_shapes,
     target_assigner_builder,
     torchvision_builder,
 )
@@ -141,10 +142,10 @@ def _second_stage(config: Config, is_training: bool, coder: BoxCoder,
             config.original_faults.far_edge_crops_blank,
             config.original_faults.unannotated_images_count_in_mean)
     return SecondStage(
-        cropper=roi_cropper_builder.build(config, extractor.pyramid_levels), predictor=predictor,
-        sampler=sampler, loss=box_loss, mask_loss=mask_loss,
-        masks_of_objects=masks and is_training and not config.use_static_shapes and (
-            not predictor.mask_head.hyperparams.moves_statistics),
+        cropper=roi_cropper_builder.build(config, is_training, extractor.pyramid_levels),
+        predictor=predictor, sampler=sampler, loss=box_loss, mask_loss=mask_loss,
+        masks_of_objects=masks and static_shapes.masks_of_objects(
+            config, is_training, predictor.mask_head),
         postprocessor=DetectionPostprocessor(coder, convert_scores, nms))
 
 
@@ -161,7 +162,7 @@ def _is_rfcn(config: Config) -> bool:
 
 
 def _first_stage_nms(config: Config, is_training: bool) -> NmsSettings:
-    static = _is_static(config, is_training)
+    static = static_shapes.are_wanted(config, is_training)
     return NmsSettings(
         score_threshold=config.first_stage_nms_score_threshold,
         iou_threshold=config.first_stage_nms_iou_threshold,
@@ -170,10 +171,6 @@ def _first_stage_nms(config: Config, is_training: bool) -> NmsSettings:
         use_static_shapes=static,
         use_partitioned=config.use_partitioned_nms_in_first_stage and static,
         use_combined=config.use_combined_nms_in_first_stage)
-
-
-def _is_static(config: Config, is_training: bool) -> bool:
-    return config.use_static_shapes and (is_training or config.use_static_shapes_for_eval)
 
 
 def _assigner(config: Config, stage: str) -> TargetAssigner:
@@ -185,7 +182,8 @@ def _sampler(config: Config, positive_fraction: float,
              is_training: bool) -> BalancedPositiveNegativeSampler:
     return BalancedPositiveNegativeSampler(
         positive_fraction=positive_fraction,
-        is_static=config.use_static_balanced_label_sampler and _is_static(config, is_training),
+        is_static=(config.use_static_balanced_label_sampler
+                   and static_shapes.are_wanted(config, is_training)),
         original_static_fault=config.original_faults.static_sampler_takes_ignored)
 
 

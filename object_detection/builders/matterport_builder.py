@@ -15,6 +15,7 @@ from object_detection.builders import (
     image_resizer_builder,
     matterport_training_builder,
     post_processing_builder,
+    static_shapes,
 )
 from object_detection.core.box_frame import PixelCentreFrame
 from object_detection.core.nms import NmsSettings
@@ -99,7 +100,7 @@ def _first_stage(config: Config, is_training: bool, resizer: Resizer,
     nms = NmsSettings(
         score_threshold=config.first_stage_nms_score_threshold,
         iou_threshold=config.first_stage_nms_iou_threshold, max_size_per_class=count,
-        max_total_size=count, use_static_shapes=_is_static(config, is_training))
+        max_total_size=count, use_static_shapes=static_shapes.are_wanted(config, is_training))
     faults = config.original_faults
     proposer = MatterportProposer(
         coder, nms, pre_nms_limit=config.matterport.pre_nms_limit,
@@ -121,8 +122,7 @@ def _second_stage(config: Config, is_training: bool,
         mask_cropper=(_cropper(config, config.matterport.mask_crop_size, extractor, is_training)
                       if masks else None),
         predictor=predictor,
-        masks_of_objects=masks and is_training and not config.use_static_shapes and (
-            not predictor.mask_head.hyperparams.moves_statistics),
+        masks_of_objects=static_shapes.masks_of_objects(config, is_training, predictor.mask_head),
         postprocessor=MatterportPostprocessor(
             coder, nms, config.original_faults.boxes_without_area_suppress),
         sampler=matterport_training_builder.build_sampler(config),
@@ -135,7 +135,8 @@ def _cropper(config: Config, size: int, extractor: MaskRCNNFpnFeatureExtractor,
     pyramid = extractor.pyramid
     return PyramidCropper(
         size, pyramid.min_level, min(COARSEST_CROPPED, pyramid.max_level),
-        LevelRule(rounding=Rounding.NEAREST), use_static_shapes=_is_static(config, is_training),
+        LevelRule(rounding=Rounding.NEAREST),
+        use_static_shapes=static_shapes.are_wanted(config, is_training),
         original_far_edge=config.original_faults.far_edge_crops_blank)
 
 
@@ -174,7 +175,3 @@ def _coder(std_dev: Sequence[float], field: str) -> FasterRcnnBoxCoder:
 def _as_written(values: Sequence[float]) -> list[float]:
     """Undoes the rounding of float fields: 0.1 is kept as 0.100000001."""
     return [float(f"{value:.6g}") for value in values]
-
-
-def _is_static(config: Config, is_training: bool) -> bool:
-    return config.use_static_shapes and (is_training or config.use_static_shapes_for_eval)

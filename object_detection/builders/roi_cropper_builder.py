@@ -1,5 +1,6 @@
 """Builds the operation that cuts the features of regions out of the maps."""
 
+from object_detection.builders import static_shapes
 from object_detection.core.roi_align import RoiAlign
 from object_detection.core.roi_cropper import RoiCropper
 from object_detection.protos import faster_rcnn_pb2
@@ -14,7 +15,8 @@ _NAME = "model.faster_rcnn.region_pooling"
 _ROUNDINGS = {Pooling.FLOOR: Rounding.FLOOR, Pooling.NEAREST: Rounding.NEAREST}
 
 
-def build(config: Config, pyramid_levels: tuple[int, int] | None) -> RoiCropper:
+def build(config: Config, is_training: bool,
+          pyramid_levels: tuple[int, int] | None) -> RoiCropper:
     """Builds the cropper of the second stage.
 
     Args:
@@ -33,10 +35,11 @@ def build(config: Config, pyramid_levels: tuple[int, int] | None) -> RoiCropper:
             original_far_edge=config.original_faults.far_edge_crops_blank)
     # RoIAlign reads a single map as a pyramid of one level: stride 8 is level 3, stride 16 level 4.
     level = config.feature_extractor.first_stage_features_stride.bit_length() - 1
-    return _pyramid(config, pyramid_levels or (level, level))
+    return _pyramid(config, is_training, pyramid_levels or (level, level))
 
 
-def _pyramid(config: Config, pyramid_levels: tuple[int, int]) -> PyramidCropper:
+def _pyramid(config: Config, is_training: bool,
+             pyramid_levels: tuple[int, int]) -> PyramidCropper:
     pooling, size = config.region_pooling, config.initial_crop_size
     min_level, last = pyramid_levels
     # The original counts the last level but one as the one of the canonical size, not level 4.
@@ -44,15 +47,15 @@ def _pyramid(config: Config, pyramid_levels: tuple[int, int]) -> PyramidCropper:
     align = None
     if pooling.kind == Pooling.ROI_ALIGN:
         align = RoiAlign(size, size, pooling.sampling_ratio, pooling.aligned)
-    # As the original: matrix products over a whole pyramid would be slower than a gather.
-    static = config.use_static_shapes or config.use_matmul_crop_and_resize
+    # The fault is the native kernel's, which the original does not use with one of these.
+    other_way = config.use_static_shapes or config.use_matmul_crop_and_resize
     return PyramidCropper(
         crop_size=size, min_level=min_level,
         max_level=pooling.max_level if pooling.HasField("max_level") else last,
         rule=LevelRule(canonical, pooling.canonical_size, _ROUNDINGS[pooling.level_rounding]),
         pool_size=config.maxpool_kernel_size, pool_stride=config.maxpool_stride,
-        use_static_shapes=static,
-        original_far_edge=config.original_faults.far_edge_crops_blank and not static,
+        use_static_shapes=static_shapes.are_wanted(config, is_training),
+        original_far_edge=config.original_faults.far_edge_crops_blank and not other_way,
         roi_align=align)
 
 

@@ -12,6 +12,7 @@ from object_detection.builders import (
     hyperparams_builder,
     image_resizer_builder,
     post_processing_builder,
+    static_shapes,
 )
 from object_detection.core import losses
 from object_detection.core.balanced_positive_negative_sampler import (
@@ -104,7 +105,7 @@ def _first_stage(config: Config, is_training: bool,
     nms = NmsSettings(
         score_threshold=config.first_stage_nms_score_threshold,
         iou_threshold=config.first_stage_nms_iou_threshold, max_size_per_class=count,
-        max_total_size=count, use_static_shapes=_is_static(config, is_training))
+        max_total_size=count, use_static_shapes=static_shapes.are_wanted(config, is_training))
     proposer = LevelwiseProposer(
         coder, nms, own.training_pre_nms_limit if is_training else own.pre_nms_limit,
         tuple(generator.num_anchors_per_location()))
@@ -125,7 +126,7 @@ def _second_stage(config: Config, is_training: bool,
         finest, coarsest = extractor.pyramid_levels
         return PyramidCropper(
             size, finest, min(COARSEST_CROPPED, coarsest), LevelRule(),
-            use_static_shapes=_is_static(config, is_training),
+            use_static_shapes=static_shapes.are_wanted(config, is_training),
             roi_align=RoiAlign(size, size, SAMPLING_RATIO, aligned=False))
 
     coder = FasterRcnnBoxCoder(BOX_SCALE_FACTORS, MAX_LOG_RATIO)
@@ -136,11 +137,12 @@ def _second_stage(config: Config, is_training: bool,
         assigner, losses.WeightedSoftmaxClassificationLoss(),
         localization_weight=config.second_stage_localization_loss_weight,
         classification_weight=config.second_stage_classification_loss_weight, mean=ImageMean())
+    predictor = _predictor(config)
     return SecondStage(
         cropper=cropper(config.initial_crop_size),
         mask_cropper=cropper(config.torchvision.mask_crop_size) if masks else None,
-        predictor=_predictor(config),
-        masks_of_objects=masks and is_training and not config.use_static_shapes,
+        predictor=predictor,
+        masks_of_objects=static_shapes.masks_of_objects(config, is_training, predictor.mask_head),
         postprocessor=ClipFirstPostprocessor(coder, convert_scores, nms),
         sampler=ProposalSampler(
             assigner, BalancedPositiveNegativeSampler(config.second_stage_balance_fraction),
@@ -149,9 +151,6 @@ def _second_stage(config: Config, is_training: bool,
         mask_loss=MaskLoss(config.second_stage_mask_prediction_loss_weight,
                            config.use_static_shapes) if masks else None)
 
-
-def _is_static(config: Config, is_training: bool) -> bool:
-    return config.use_static_shapes and (is_training or config.use_static_shapes_for_eval)
 
 
 def _predictor(config: Config) -> MatterportBoxPredictor:

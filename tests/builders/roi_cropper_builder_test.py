@@ -13,9 +13,9 @@ from object_detection.roi_croppers.single_map import SingleMapCropper
 SIZES = "initial_crop_size: 14 maxpool_kernel_size: 2 maxpool_stride: 2 "
 
 
-def _build(text, levels=None):
+def _build(text, levels=None, is_training=True):
     config = text_format.Parse(SIZES + text, faster_rcnn_pb2.FasterRcnn())
-    return roi_cropper_builder.build(config, levels)
+    return roi_cropper_builder.build(config, is_training, levels)
 
 
 def test_one_map():
@@ -26,9 +26,16 @@ def test_one_map():
 def test_pyramid_by_default_as_the_original():
     # The last level but one of 2 to 6 is that of 224 pixels, and every level is cropped from.
     assert _build("", (2, 6)) == PyramidCropper(14, 2, 6, LevelRule(5, 224.0), 2, 2)
-    for field in ("use_matmul_crop_and_resize", "use_static_shapes"):
-        assert _build(f"{field}: true", (3, 6)) == PyramidCropper(
-            14, 3, 6, LevelRule(5), 2, 2, use_static_shapes=True)
+    assert _build("", (3, 6)) == PyramidCropper(14, 3, 6, LevelRule(5), 2, 2)
+
+
+def test_pyramid_with_static_shapes_where_they_are_wanted():
+    static = "use_static_shapes: true "
+    assert _build(static, (2, 6)).use_static_shapes
+    assert not _build(static, (2, 6), is_training=False).use_static_shapes
+    assert _build(static + "use_static_shapes_for_eval: true", (2, 6),
+                  is_training=False).use_static_shapes
+    assert not _build("use_matmul_crop_and_resize: true", (2, 6)).use_static_shapes
 
 
 def test_far_edge_fault_is_the_native_kernels_alone():

@@ -84,12 +84,3 @@ def test_losses_and_gradients_are_those_of_all_regions(name, objects):
             assert found[0][1][key] is None
         else:
             np.testing.assert_allclose(found[0][1][key], gradient, atol=1e-5 * scale, err_msg=key)
-
-
-@pytest.mark.parametrize("changes", [
-    "use_static_shapes: true",
-    "second_stage_box_predictor { mask_rcnn_box_predictor { conv_hyperparams { "
-    "batch_norm { train: true } } } }"])
-def test_heads_that_cannot_run_twice_draw_all_regions(changes):
-    model = model_builder.build(small_detector.config(3, changes), is_training=True)
-    assert not model._second.masks_of_objects
