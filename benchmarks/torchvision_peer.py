@@ -207,7 +207,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    import torch
+    try:
+        import torch
+        import torchvision  # noqa: F401
+    except ImportError as error:
+        raise SystemExit(f"torchvision_peer: {error}; install torch and torchvision beside this "
+                         "project") from error
     torch.set_num_threads(options.threads)
     tf.config.threading.set_intra_op_parallelism_threads(options.threads)
     shape = (options.images, options.side, options.side * 4 // 3, 3)

@@ -228,7 +228,11 @@ class FasterRCNNMetaArch(StoredModel):
     @_AS_WRITTEN
     def loss(self, prediction_dict: dict[str, tf.Tensor],
              true_image_shapes: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the weighted scalar losses of all stages."""
+        """Returns the weighted scalar losses of all stages.
+
+        With settings.SecondStage.masks_of_objects, masks are drawn from the features in the
+        dictionary; without `box_classifier_features` there, `mask_predictions` is what is judged.
+        """
         truth = self._ground_truth(prediction_dict["image_shape"])
         rpn_pair = self._first.loss(predictions.rpn_output(prediction_dict), truth)
         losses = {RPN_LOCALIZATION_LOSS: rpn_pair.localization,
@@ -338,7 +342,7 @@ class FasterRCNNMetaArch(StoredModel):
             valid = tf.sequence_mask(tf.cast(predicted["num_detections"], tf.int32),
                                      maxlen=tf.shape(boxes)[1])
             targets = self._second.loss.targets(boxes, truth)
-        elif self._second.masks_of_objects:
+        elif self._second.masks_of_objects and "box_classifier_features" in predicted:
             rows = object_regions.in_front(targets.objects())
             features = _rows_of(predicted["box_classifier_features"], rows, tf.shape(boxes)[1])
             boxes, valid, targets = object_regions.pick((boxes, valid, targets), rows)

@@ -84,3 +84,17 @@ def test_losses_and_gradients_are_those_of_all_regions(name, objects):
             assert found[0][1][key] is None
         else:
             np.testing.assert_allclose(found[0][1][key], gradient, atol=1e-5 * scale, err_msg=key)
+
+
+def test_masks_of_a_dictionary_without_features_are_judged_as_they_are():
+    model = model_builder.build(small_detector.config(3), is_training=True)
+    pixels, shapes = model.preprocess(tf.zeros([1, 64, 64, 3]))
+    model.provide_groundtruth([tf.zeros([0, 4])], [tf.zeros([0, 2])])
+    predicted = model.predict(pixels, shapes)
+    box = predicted["proposal_boxes_normalized"][0, :1]
+    model.provide_groundtruth([box], [tf.one_hot([0], 2)], [tf.ones([1, 64, 64])])
+    del predicted["box_classifier_features"]
+    for logit, wanted in ((0.0, np.log(2.0)), (20.0, 0.0), (-20.0, 20.0)):  # the mask is all ones
+        predicted["mask_predictions"] = tf.fill(predicted["mask_predictions"].shape, logit)
+        loss = model.loss(predicted, shapes)[arch.MASK_LOSS]
+        np.testing.assert_allclose(loss, wanted, atol=1e-5)
