@@ -2,8 +2,8 @@
 
 A row of the matrix belongs to one result and holds the weights of the pixels it is made of. The
 gradient of the pixels is the product with the transposed matrix. Each thread makes rows of its own,
-so that both repeat bit by bit, and nothing but the result is as large as the result. XLA cannot
-compile it: `map_samples` serves static shapes. `benchmarks/pyramid_crop.py` compares the two.
+so that both repeat bit by bit, and no sample is kept but in the result. XLA cannot compile it:
+`map_samples` serves static shapes. `benchmarks/pyramid_crop.py` compares the two.
 """
 
 import tensorflow as tf
